@@ -5,10 +5,13 @@
 package value
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Kind is the static type of a column and the dynamic type of a Value.
@@ -23,7 +26,9 @@ const (
 	Bool
 )
 
-var kindNames = [...]string{Invalid: "invalid", Int: "int", Float: "float", String: "string", Bool: "bool"}
+var kindNames = [...]string{
+	Invalid: "invalid", Int: "int", Float: "float", String: "string", Bool: "bool",
+}
 
 // String returns the spelling used in programs: "int", "float", "string", "bool".
 func (k Kind) String() string {
@@ -93,20 +98,58 @@ func (v Value) Str() string { return v.str }
 // Bool returns the truth value of a Bool value; for another kind the result has no meaning.
 func (v Value) Bool() bool { return v.bits != 0 }
 
-// String returns the value as a program spells it: 7, 1.5, "text", true.
+// String returns the value as a program spells it: 7, 1.5, 2.0, "text",
+// true. The rule language reads it back as the same value.
 func (v Value) String() string {
 	switch v.kind {
 	case Int:
 		return strconv.FormatInt(v.Int(), 10)
 	case Float:
-		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+		return string(appendFloat(nil, v.Float()))
 	case String:
-		return strconv.Quote(v.str)
+		return string(appendQuoted(nil, v.str))
 	case Bool:
 		return strconv.FormatBool(v.Bool())
 	default:
 		return fmt.Sprintf("invalid(%d)", v.kind)
 	}
+}
+
+// appendFloat spells f so that it reads as a float again: always with a point.
+func appendFloat(dst []byte, f float64) []byte {
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'g', -1, 64)
+	number := dst[start:]
+	if bytes.IndexByte(number, '.') >= 0 {
+		return dst
+	}
+	exponent := bytes.IndexByte(number, 'e')
+	if exponent < 0 {
+		return append(dst, ".0"...)
+	}
+	return slices.Insert(dst, start+exponent, '.', '0')
+}
+
+// appendQuoted spells s as a string literal of the rule language.
+func appendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == '\n':
+			dst = append(dst, `\n`...)
+		case r == '\t':
+			dst = append(dst, `\t`...)
+		case r == '\r':
+			dst = append(dst, `\r`...)
+		case r < ' ' || r == 0x7f:
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
 }
 
 // Compare orders values: by kind first (int, float, string, bool), then ints

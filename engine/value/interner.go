@@ -1,0 +1,312 @@
+package value
+
+import (
+	"cmp"
+	"errors"
+	"hash/maphash"
+	"math/bits"
+	"strings"
+)
+
+// ID stands for one Value inside one Interner. An ID below 1<<31 is that int
+// itself; all other values have a dictionary entry and an ID from 1<<31 up, in
+// the order in which they were first interned. Two IDs of one Interner are
+// equal if and only if their values are, so joins compare IDs alone.
+type ID uint32
+
+// firstEntryID is the ID of dictionary entry 0; smaller IDs are inline ints.
+const firstEntryID ID = 1 << 31
+
+// ErrFull is returned when all 2^31 dictionary entries are used, or for a
+// string of 2^30 bytes or more. The interner goes on serving what it holds.
+var ErrFull = errors.New("value: the dictionary of values is full")
+
+const (
+	entriesMax = 1 << 31
+
+	// Chunks are never copied or moved: growing costs one allocation, however
+	// much is held already.
+	chunkEntries = 4096
+	entryBytes   = 12 // without the text
+	arenaMin     = 4 << 10
+	arenaMax     = 1 << 20
+	stringMax    = 1<<30 - 1
+
+	// A segment splits when it would outgrow segmentMax slots, so that the
+	// longest pause of an insertion is a few thousand slots, not a whole table.
+	segmentMin = 8
+	segmentMax = 4096
+	// depthMax hash bits choose the segment. Segments of that depth do grow
+	// beyond segmentMax, since more splits could not be told apart by 32 bits.
+	depthMax = 20
+)
+
+// Interner gives each distinct Value one ID and keeps the value for ever. Its
+// tables hold no pointers per value, so that the garbage collector's work does
+// not grow with them, and no insertion ever copies a whole table. Values that
+// it returns alias its memory and stay valid for the Interner's life.
+//
+// It is for one goroutine at a time. The hash is seeded at random, which keeps
+// writers from choosing strings that collide; IDs do not depend on it.
+type Interner struct {
+	seed    maphash.Seed
+	seedInt uint64
+
+	chunks  []*entryChunk
+	entries uint32
+	limit   uint32 // entriesMax, less in tests
+
+	// A Builder that was grown once is an append-only arena: the strings cut
+	// from it stay valid while it fills up.
+	arenas     []*strings.Builder
+	arenaBytes int
+
+	directory []*segment // 1<<depth entries, indexed by the hash's top bits
+	depth     uint8
+	slots     int // of all segments
+}
+
+// entryChunk holds entries as two arrays, 12 bytes an entry without padding.
+type entryChunk struct {
+	// word is a non-string's 64 bits, or a string's arena<<32 | offset.
+	word [chunkEntries]uint64
+	// meta is (kind-1)<<30 | length of the string.
+	meta [chunkEntries]uint32
+}
+
+// segment is an open-addressing table of slots hash<<32 | entry+1; 0 is empty.
+// All its hashes agree in their first depth bits.
+type segment struct {
+	slots []uint64
+	used  int
+	depth uint8
+}
+
+// NewInterner returns an empty Interner of a few hundred bytes.
+func NewInterner() *Interner {
+	seed := maphash.MakeSeed()
+	in := &Interner{
+		seed:    seed,
+		seedInt: maphash.String(seed, "int"),
+		limit:   entriesMax,
+	}
+	in.directory = []*segment{in.newSegment(segmentMin, 0)}
+	return in
+}
+
+// Intern returns v's ID, making a dictionary entry if v is new. It copies the
+// text of a new string. The only error is ErrFull. It allocates only when a
+// new value begins a chunk or grows a segment. v must be valid.
+func (in *Interner) Intern(v Value) (ID, error) {
+	if id, ok := inline(v); ok {
+		return id, nil
+	}
+	hash := in.hash(v)
+	if id, ok := in.find(v, hash); ok {
+		return id, nil
+	}
+	if in.entries == in.limit || len(v.str) > stringMax {
+		return 0, ErrFull
+	}
+	entry := in.entries
+	in.addEntry(v)
+	in.place(hash, entry)
+	return firstEntryID + ID(entry), nil
+}
+
+// Lookup returns v's ID, and false if v was never interned. It never grows the
+// interner and never allocates. v must be valid.
+func (in *Interner) Lookup(v Value) (ID, bool) {
+	if id, ok := inline(v); ok {
+		return id, true
+	}
+	return in.find(v, in.hash(v))
+}
+
+// Value returns what id stands for; id must come from this Interner. A string
+// value aliases the interner's memory, which never changes.
+func (in *Interner) Value(id ID) Value {
+	if id < firstEntryID {
+		return Value{kind: Int, bits: uint64(id)}
+	}
+	return in.entry(uint32(id - firstEntryID))
+}
+
+// Compare is Compare of the values that a and b stand for.
+func (in *Interner) Compare(a, b ID) int {
+	if a == b {
+		return 0
+	}
+	if a < firstEntryID && b < firstEntryID {
+		return cmp.Compare(a, b)
+	}
+	return Compare(in.Value(a), in.Value(b))
+}
+
+// Len returns the number of dictionary entries; inline ints have none.
+func (in *Interner) Len() int { return int(in.entries) }
+
+// Bytes returns the memory that the interner holds, in bytes.
+func (in *Interner) Bytes() int {
+	return len(in.chunks)*chunkEntries*entryBytes + in.arenaBytes +
+		8*in.slots + 8*len(in.directory)
+}
+
+// inline returns the ID of an int that is its own ID.
+func inline(v Value) (ID, bool) {
+	if v.kind == Int && v.bits < uint64(firstEntryID) {
+		return ID(v.bits), true
+	}
+	return 0, false
+}
+
+// hash returns 32 well-mixed bits: the top ones choose the segment, the low
+// ones the slot.
+func (in *Interner) hash(v Value) uint32 {
+	if v.kind == String {
+		return uint32(maphash.String(in.seed, v.str) >> 32)
+	}
+	if v.kind == Invalid {
+		panic("value: the invalid value was interned")
+	}
+	h := v.bits ^ in.seedInt ^ uint64(v.kind)<<56
+	high, low := bits.Mul64(h^0xa0761d6478bd642f, 0xe7037ed1a0b428db)
+	h = high ^ low
+	high, low = bits.Mul64(h^in.seedInt, 0x8ebc6af09c88c6e3)
+	return uint32((high ^ low) >> 16)
+}
+
+// entry returns the value of dictionary entry i.
+func (in *Interner) entry(i uint32) Value {
+	chunk := in.chunks[i/chunkEntries]
+	word, meta := chunk.word[i%chunkEntries], chunk.meta[i%chunkEntries]
+	kind := Kind(meta>>30) + 1
+	if kind != String {
+		return Value{kind: kind, bits: word}
+	}
+	offset := word & (1<<32 - 1)
+	arena := in.arenas[word>>32].String()
+	return Value{kind: String, str: arena[offset : offset+uint64(meta&stringMax)]}
+}
+
+// addEntry appends v to the dictionary, not to the table.
+func (in *Interner) addEntry(v Value) {
+	i := in.entries
+	if int(i/chunkEntries) == len(in.chunks) {
+		in.chunks = append(in.chunks, new(entryChunk))
+	}
+	chunk := in.chunks[i/chunkEntries]
+	chunk.meta[i%chunkEntries] = uint32(v.kind-1)<<30 | uint32(len(v.str))
+	if v.kind == String {
+		chunk.word[i%chunkEntries] = in.store(v.str)
+	} else {
+		chunk.word[i%chunkEntries] = v.bits
+	}
+	in.entries++
+}
+
+// store copies s into the arenas and returns its place, arena<<32 | offset.
+// Arenas double in size up to arenaMax, so that small graphs stay small; a
+// longer string gets an arena of its own.
+func (in *Interner) store(s string) uint64 {
+	last := len(in.arenas) - 1
+	if last < 0 || in.arenas[last].Cap()-in.arenas[last].Len() < len(s) {
+		size := max(min(max(in.arenaBytes, arenaMin), arenaMax), len(s))
+		arena := new(strings.Builder)
+		arena.Grow(size)
+		in.arenas = append(in.arenas, arena)
+		in.arenaBytes += arena.Cap()
+		last++
+	}
+	arena := in.arenas[last]
+	place := uint64(last)<<32 | uint64(arena.Len())
+	arena.WriteString(s)
+	return place
+}
+
+func (in *Interner) newSegment(slots int, depth uint8) *segment {
+	in.slots += slots
+	return &segment{slots: make([]uint64, slots), depth: depth}
+}
+
+func (in *Interner) segmentOf(hash uint32) *segment {
+	// A shift by 32 is 0 in Go, which is the one segment of depth 0.
+	return in.directory[hash>>(32-in.depth)]
+}
+
+// find returns v's ID if v has an entry.
+func (in *Interner) find(v Value, hash uint32) (ID, bool) {
+	slots := in.segmentOf(hash).slots
+	mask := uint32(len(slots) - 1)
+	for i := hash & mask; slots[i] != 0; i = (i + 1) & mask {
+		if uint32(slots[i]>>32) != hash {
+			continue
+		}
+		if entry := uint32(slots[i]) - 1; in.entry(entry) == v {
+			return firstEntryID + ID(entry), true
+		}
+	}
+	return 0, false
+}
+
+// place adds an entry that the table does not hold yet.
+func (in *Interner) place(hash, entry uint32) {
+	s := in.segmentOf(hash)
+	for s.used >= len(s.slots)/4*3 {
+		if len(s.slots) < segmentMax || s.depth == depthMax {
+			in.grow(s)
+		} else {
+			in.split(s, hash)
+		}
+		s = in.segmentOf(hash)
+	}
+	s.put(uint64(hash)<<32 | uint64(entry+1))
+}
+
+// grow doubles one segment.
+func (in *Interner) grow(s *segment) {
+	old := s.slots
+	in.slots += len(old)
+	s.slots, s.used = make([]uint64, 2*len(old)), 0
+	for _, slot := range old {
+		if slot != 0 {
+			s.put(slot)
+		}
+	}
+}
+
+// split replaces the segment s, which hash belongs to, by two that differ in
+// one more hash bit.
+func (in *Interner) split(s *segment, hash uint32) {
+	if s.depth == in.depth {
+		wider := make([]*segment, 2*len(in.directory))
+		for i, old := range in.directory {
+			wider[2*i], wider[2*i+1] = old, old
+		}
+		in.directory, in.depth = wider, in.depth+1
+	}
+	halves := [2]*segment{in.newSegment(len(s.slots), s.depth+1), in.newSegment(len(s.slots), s.depth+1)}
+	in.slots -= len(s.slots)
+	for _, slot := range s.slots {
+		if slot != 0 {
+			halves[slot>>(63-s.depth)&1].put(slot)
+		}
+	}
+	// The directory entries of one segment lie side by side.
+	span := 1 << (in.depth - s.depth)
+	first := int(hash>>(32-in.depth)) &^ (span - 1)
+	for i := range span {
+		in.directory[first+i] = halves[2*i/span]
+	}
+}
+
+// put stores a slot in a segment that has room.
+func (s *segment) put(slot uint64) {
+	mask := uint32(len(s.slots) - 1)
+	i := uint32(slot>>32) & mask
+	for s.slots[i] != 0 {
+		i = (i + 1) & mask
+	}
+	s.slots[i] = slot
+	s.used++
+}
