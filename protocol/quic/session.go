@@ -71,25 +71,25 @@ func (s *session) startWebTransport(wt *webtransport.Session, id uint64) {
 	s.bidiHeader = quicvarint.Append(quicvarint.Append(nil, wtBidiStreamType), id)
 	s.members = make(map[member]struct{})
 	context.AfterFunc(wt.Context(), func() {
-		s.end(s.webTransportCause())
-		_ = s.conn.CloseWithError(h3NoError, "")
+		// Where we sent the capsule ourselves wt ends when the peer has taken
+		// notice; elsewhere the capsule may still be on its way.
+		if s.end(s.webTransportCause()) || s.connect != nil {
+			_ = s.conn.CloseWithError(h3NoError, "")
+		}
 	})
 }
 
 func (s *session) webTransportCause() error {
+	// webtransport-go tells why a session ended only by the errors of its methods.
+	_, err := s.wt.OpenUniStream()
+	if _, ok := errors.AsType[*webtransport.SessionError](err); ok {
+		return sessionError(err, true)
+	}
 	if s.conn.Context().Err() != nil {
 		return sessionError(context.Cause(s.conn.Context()), true)
 	}
-	// webtransport-go tells why a session ended only by the errors of its methods.
-	_, err := s.wt.OpenUniStream()
-	if err == nil {
-		err = io.EOF
-	}
-	if _, ok := errors.AsType[*webtransport.SessionError](err); !ok {
-		// The peer finished or reset its CONNECT stream without giving a code.
-		return &protocol.SessionError{Remote: true, Reason: err.Error()}
-	}
-	return sessionError(err, true)
+	// The peer finished or reset its CONNECT stream without giving a code.
+	return &protocol.SessionError{Remote: true, Reason: "session stream ended"}
 }
 
 func (s *session) isWebTransport() bool { return s.wt != nil }
@@ -112,22 +112,26 @@ func (s *session) end(cause error) bool {
 	return first
 }
 
-// remember notes m as a member; it ends m at once if the session has ended.
-func (s *session) remember(m member) error {
+// remember notes members of s; it ends them at once if s has ended.
+func (s *session) remember(members ...member) error {
 	if !s.isWebTransport() {
-		return nil // ends with its connection
+		return nil // they end with their connection
 	}
 	s.mu.Lock()
 	ended := s.ended
 	if !ended {
-		s.members[m] = struct{}{}
+		for _, m := range members {
+			s.members[m] = struct{}{}
+		}
 	}
 	s.mu.Unlock()
-	if ended {
-		m.endWithSession()
-		return context.Cause(s.ctx)
+	if !ended {
+		return nil
 	}
-	return nil
+	for _, m := range members {
+		m.endWithSession()
+	}
+	return context.Cause(s.ctx)
 }
 
 func (s *session) forget(m member) {
@@ -175,8 +179,24 @@ func (s *session) openError(ctx context.Context, err error) error {
 	return s.streamError(err)
 }
 
+// during returns a context that ends with ctx and with s, and its release. On
+// WebTransport s ends before the connection that accepting and opening wait on.
+func (s *session) during(ctx context.Context) (context.Context, func()) {
+	if !s.isWebTransport() {
+		return ctx, func() {}
+	}
+	both, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+	return both, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
 // AcceptStream implements protocol.Session.
 func (s *session) AcceptStream(ctx context.Context) (protocol.Stream, error) {
+	ctx, release := s.during(ctx)
+	defer release()
 	if !s.isWebTransport() {
 		raw, err := s.conn.AcceptStream(ctx)
 		if err != nil {
@@ -189,11 +209,16 @@ func (s *session) AcceptStream(ctx context.Context) (protocol.Stream, error) {
 		return nil, s.openError(ctx, err)
 	}
 	st := wtStream{newWTSendHalf(s, raw), &wtReceiveHalf{s, raw}}
-	return st, errors.Join(s.remember(st.wtSendHalf), s.remember(st.wtReceiveHalf))
+	if err := s.remember(st.wtSendHalf, st.wtReceiveHalf); err != nil {
+		return nil, err
+	}
+	return st, nil
 }
 
 // AcceptUniStream implements protocol.Session.
 func (s *session) AcceptUniStream(ctx context.Context) (protocol.ReceiveStream, error) {
+	ctx, release := s.during(ctx)
+	defer release()
 	if !s.isWebTransport() {
 		raw, err := s.conn.AcceptUniStream(ctx)
 		if err != nil {
@@ -206,11 +231,16 @@ func (s *session) AcceptUniStream(ctx context.Context) (protocol.ReceiveStream, 
 		return nil, s.openError(ctx, err)
 	}
 	h := &wtReceiveHalf{s, raw}
-	return h, s.remember(h)
+	if err := s.remember(h); err != nil {
+		return nil, err
+	}
+	return h, nil
 }
 
 // OpenStream implements protocol.Session.
 func (s *session) OpenStream(ctx context.Context) (protocol.Stream, error) {
+	ctx, release := s.during(ctx)
+	defer release()
 	raw, err := s.conn.OpenStreamSync(ctx)
 	if err != nil {
 		return nil, s.openError(ctx, err)
@@ -219,11 +249,16 @@ func (s *session) OpenStream(ctx context.Context) (protocol.Stream, error) {
 		&sendHalf{session: s, raw: raw, header: s.bidiHeader},
 		&receiveHalf{session: s, raw: raw},
 	}
-	return st, errors.Join(s.remember(st.sendHalf), s.remember(st.receiveHalf))
+	if err := s.remember(st.sendHalf, st.receiveHalf); err != nil {
+		return nil, err
+	}
+	return st, nil
 }
 
 // OpenUniStream implements protocol.Session.
 func (s *session) OpenUniStream(ctx context.Context) (protocol.SendStream, error) {
+	ctx, release := s.during(ctx)
+	defer release()
 	raw, err := s.conn.OpenUniStreamSync(ctx)
 	if err != nil {
 		return nil, s.openError(ctx, err)
