@@ -7,8 +7,8 @@ import (
 
 // Compare orders rows as snapshots do: cell by cell, ints and floats by
 // magnitude, strings by their UTF-8 bytes, false before true. Cells of
-// different kinds, which one column never has, are ordered int, float, string,
-// bool; a shorter row comes before its extensions.
+// different kinds, which one typed column never has, are ordered numbers,
+// strings, bools; a shorter row comes before its extensions.
 func Compare(a, b Row) int {
 	for i := range min(len(a), len(b)) {
 		if c := compareCells(a[i], b[i]); c != 0 {
@@ -21,12 +21,18 @@ func Compare(a, b Row) int {
 func compareCells(a, b any) int {
 	switch a := a.(type) {
 	case int64:
-		if b, ok := b.(int64); ok {
+		switch b := b.(type) {
+		case int64:
 			return cmp.Compare(a, b)
+		case float64: // only untyped, where ints are small enough to be exact
+			return cmp.Or(cmp.Compare(float64(a), b), -1)
 		}
 	case float64:
-		if b, ok := b.(float64); ok {
+		switch b := b.(type) {
+		case float64:
 			return cmp.Compare(a, b)
+		case int64:
+			return cmp.Or(cmp.Compare(a, float64(b)), 1)
 		}
 	case string:
 		if b, ok := b.(string); ok {

@@ -1,0 +1,70 @@
+package frame
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"testing"
+)
+
+// The frames that the manual shows are byte for byte what this package writes.
+func TestManualShowsWhatIsWritten(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/formats/views.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?m)^```(json|meta|progress)\n(.*)\n```$").FindAllSubmatch(manual, -1)
+	if len(blocks) < 10 {
+		t.Fatalf("only %d blocks found", len(blocks))
+	}
+	for _, b := range blocks {
+		kind, text := string(b[1]), b[2]
+		var written []byte
+		switch kind {
+		case "json":
+			f, err := ParseFrame(text, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			written = appendManualFrame(f, typedCells(t, text))
+		case "meta":
+			m, err := ParseMeta(text)
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			written = AppendMeta(nil, m)
+		case "progress":
+			p, err := ParseProgress(text)
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			written = AppendProgress(nil, p)
+		}
+		if string(written) != string(text) {
+			t.Errorf("the manual shows\n%s\nbut written is\n%s", text, written)
+		}
+	}
+}
+
+// typedCells gives meta for the one frame of the manual that needs it: a large
+// int is told from a string by its column only.
+func typedCells(t *testing.T, text []byte) *Meta {
+	t.Helper()
+	var f struct{ Snapshot [][]any }
+	if err := json.Unmarshal(text, &f); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Snapshot) > 0 && len(f.Snapshot[0]) == 4 {
+		return &Meta{View: "v", Columns: []Column{{"n", Int}, {"f", Float}, {"s", String}, {"b", Bool}}}
+	}
+	return nil
+}
+
+// appendManualFrame writes f in the order in which the encoder documents it.
+func appendManualFrame(f *Frame, _ *Meta) []byte {
+	dst := AppendFrameStart(nil, f.Header)
+	if f.HasSnapshot {
+		dst = appendAll(AppendSnapshotStart(dst), f.Snapshot)
+	}
+	return dst
+}
