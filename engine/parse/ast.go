@@ -1,0 +1,131 @@
+package parse
+
+import "github.com/heddle-live/heddle/engine/value"
+
+// Position is a place in source text; both count from 1, columns in UTF-8
+// characters. The zero Position means "not from a text".
+type Position struct {
+	Line, Column int
+}
+
+// Before reports whether p comes before q in one text.
+func (p Position) Before(q Position) bool {
+	return p.Line < q.Line || p.Line == q.Line && p.Column < q.Column
+}
+
+// File is a parsed program, its statements by kind, each kind in order of the
+// text. Trees hold what was written: names are not resolved.
+type File struct {
+	Schemas []Schema
+	Rules   []Rule
+	Views   []View
+	Seeds   []Facts // none of them deletes
+	Source  string
+}
+
+// TransactionTree is a parsed transaction; its statements apply in order.
+type TransactionTree struct {
+	Facts  []Facts
+	Source string
+}
+
+// QueryTree is a goal with conditions.
+type QueryTree struct {
+	Goal   Atom
+	Body   []Literal
+	Pos    Position // of the `?`
+	Source string   // "" for the query of a view
+}
+
+// Name is a name as written.
+type Name struct {
+	Text string
+	Pos  Position
+}
+
+// TypedName is a column of a schema or a parameter of a view (without its `$`).
+type TypedName struct {
+	Name Name
+	Type value.Kind
+}
+
+// Schema declares a base relation: `+edge(src: int, dst: int)`.
+type Schema struct {
+	Relation Name
+	Columns  []TypedName
+	Pos      Position
+}
+
+// Rule is `head <- body`.
+type Rule struct {
+	Head Atom
+	Body []Literal
+}
+
+// View is `view name($p: type) := ?query`.
+type View struct {
+	Name       Name
+	Parameters []TypedName
+	Query      QueryTree
+	Pos        Position
+}
+
+// Facts are rows to insert into or to delete from one relation. All terms of
+// the rows are constants; rows may differ in width, which analysis refuses.
+type Facts struct {
+	Delete   bool
+	Relation Name
+	Rows     [][]Term
+	Pos      Position
+}
+
+// Literal is one condition of a body: an atom, or else a comparison.
+type Literal struct {
+	Atom       *Atom // nil for a comparison
+	Comparison Comparison
+}
+
+// Atom is a relation with its arguments.
+type Atom struct {
+	Relation Name
+	Terms    []Term
+}
+
+// Operator is a comparison operator.
+type Operator uint8
+
+// The comparison operators, in the order of analysis.Op.
+const (
+	Eq Operator = iota
+	Ne
+	Lt
+	Le
+	Gt
+	Ge
+)
+
+// Comparison compares two terms, neither of them a wildcard.
+type Comparison struct {
+	Op          Operator
+	Left, Right Term
+	Pos         Position // of the operator
+}
+
+// TermKind tells what a Term is.
+type TermKind uint8
+
+// The kinds of terms.
+const (
+	Constant TermKind = iota
+	Variable
+	Parameter
+	Wildcard
+)
+
+// Term is one argument of an atom or one side of a comparison.
+type Term struct {
+	Kind  TermKind
+	Name  string      // of a Variable or, without its `$`, of a Parameter
+	Value value.Value // of a Constant
+	Pos   Position
+}

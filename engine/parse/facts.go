@@ -1,0 +1,156 @@
+package parse
+
+// transactionStatement parses one statement of a transaction.
+func (p *parser) transactionStatement(t *TransactionTree) {
+	tok, after := p.peek(), p.peekAt(1)
+	switch {
+	case tok.kind == tokenPlus || tok.kind == tokenMinus:
+		if p.factStatement(tok) {
+			if facts := p.facts(); !p.failed {
+				t.Facts = append(t.Facts, facts)
+			}
+		}
+	case p.is(tok, "seed") && after.kind == tokenPlus:
+		p.fail(tok, "leave the word seed out", "seed belongs to programs")
+	case tok.kind == tokenQuestion:
+		p.fail(tok, "ask it with heddle query", "a transaction holds facts only, and this is a query")
+	case p.is(tok, "view") && after.kind == tokenName:
+		p.fail(tok, "views are deployed with heddle apply",
+			"a transaction holds facts only, and this is a view")
+	case tok.kind == tokenName && p.arrowInStatement():
+		p.fail(tok, "rules are deployed with heddle apply",
+			"a transaction holds facts only, and this is a rule")
+	case tok.kind == tokenName && (after.kind == tokenOpen || after.kind == tokenOpenBracket):
+		name := p.text(tok)
+		p.fail(tok, "write +"+name+"(...) to insert or -"+name+"(...) to delete",
+			"a fact begins with `+` or `-`")
+	case tok.kind == tokenVariable && after.kind == tokenOpen:
+		p.capitalName(tok, "relation")
+	default:
+		p.fail(tok, "for instance: +edge(1, 2) or -edge(1, 2)", "expected a fact, found %s",
+			p.describe(tok))
+	}
+}
+
+// factStatement fails for signed statements that are no facts, and reports
+// whether this is one.
+func (p *parser) factStatement(sign token) bool {
+	defer func(at int) {
+		if !p.failed {
+			p.at = at
+		}
+	}(p.at)
+	p.next()
+	if p.peek().kind != tokenName {
+		return true
+	}
+	p.next()
+	switch tok := p.peek(); {
+	case p.arrowInStatement():
+		p.fail(sign, "a transaction holds facts with constants only",
+			"inserts and deletes with a body are not supported yet")
+	case tok.kind == tokenOpen && sign.kind == tokenPlus && p.hasColon():
+		p.fail(sign, "schemas are deployed with heddle apply",
+			"a transaction holds facts only, and this is a schema")
+	case tok.kind == tokenEnd && sign.kind == tokenMinus:
+		p.fail(sign, "to drop a relation or rule, leave it out of the program and apply that",
+			"a transaction holds facts only")
+	}
+	return !p.failed
+}
+
+// hasColon reports whether the first argument is `name:`.
+func (p *parser) hasColon() bool {
+	return p.peekAt(1).kind == tokenName && p.peekAt(2).kind == tokenColon
+}
+
+// facts parses a signed fact, or several of one relation in brackets.
+func (p *parser) facts() Facts {
+	sign := p.next()
+	f := Facts{Delete: sign.kind == tokenMinus, Pos: position(sign)}
+	f.Relation = p.name("relation")
+	switch tok := p.peek(); {
+	case p.failed:
+	case tok.kind == tokenOpen:
+		f.Rows = append(f.Rows, p.tuple(nil, f.Relation.Text))
+	case tok.kind == tokenOpenBracket:
+		f.Rows = p.tuples(f.Relation.Text)
+	default:
+		p.fail(tok, "for instance: +"+f.Relation.Text+"(1, 2)",
+			"expected `(` or `[` after %s, found %s", f.Relation.Text, p.describe(tok))
+	}
+	p.expectEnd()
+	return f
+}
+
+// tuples parses `[(1, 2), (2, 3)]`; a comma may follow the last.
+func (p *parser) tuples(relation string) [][]Term {
+	var rows [][]Term
+	p.next()
+	for !p.failed && !p.accept(tokenCloseBracket) {
+		tok := p.peek()
+		if tok.kind != tokenOpen {
+			p.fail(tok, "for instance: +"+relation+"[(1, 2), (2, 3)]",
+				"expected `(` and the values of a fact, found %s", p.describe(tok))
+			break
+		}
+		if len(rows) == TuplesMax {
+			p.fail(tok, "send the rest in another statement",
+				"there are more than the %d facts allowed", TuplesMax)
+			break
+		}
+		var width int
+		if len(rows) > 0 {
+			width = len(rows[0])
+		}
+		rows = append(rows, p.tuple(make([]Term, 0, width), relation))
+		if p.failed || p.accept(tokenCloseBracket) {
+			break
+		}
+		p.expect(tokenComma, "`,` or `]` after the fact")
+	}
+	if !p.failed && len(rows) == 0 {
+		p.fail(p.tokens[p.at-1], "", "there are no facts in the brackets")
+	}
+	return rows
+}
+
+// tuple parses `(1, "a", true)` and appends the values to row.
+func (p *parser) tuple(row []Term, relation string) []Term {
+	p.next()
+	for !p.failed {
+		tok := p.peek()
+		if tok.kind == tokenClose && len(row) == 0 {
+			p.fail(tok, "", "%s needs at least one value", relation)
+			break
+		}
+		if len(row) == ColumnsMax {
+			p.fail(tok, "", "there are more than the %d columns allowed", ColumnsMax)
+			break
+		}
+		row = append(row, p.constant())
+		if p.failed || p.accept(tokenClose) {
+			break
+		}
+		p.expect(tokenComma, "`,` or `)`")
+	}
+	return row
+}
+
+func (p *parser) constant() Term {
+	tok := p.peek()
+	t := p.term(inFact)
+	switch t.Kind {
+	case Variable:
+		hint := "a string needs quotes: \"" + t.Name + "\""
+		if t.Name == "True" || t.Name == "TRUE" || t.Name == "False" || t.Name == "FALSE" {
+			hint = "true and false are written in lower case"
+		}
+		p.fail(tok, hint, "%s is a variable; a fact has values only", t.Name)
+	case Parameter:
+		p.fail(tok, "", "$%s is a parameter; a fact has values only", t.Name)
+	case Wildcard:
+		p.fail(tok, "name each fact with all its values", "`_` is not a value; a fact has values only")
+	}
+	return t
+}

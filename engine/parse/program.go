@@ -1,0 +1,272 @@
+package parse
+
+import (
+	"strings"
+
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+// programStatement parses one statement of a program.
+func (p *parser) programStatement(f *File) {
+	tok, after := p.peek(), p.peekAt(1)
+	switch {
+	case tok.kind == tokenPlus:
+		p.plusStatement(f)
+	case p.is(tok, "seed") && after.kind != tokenOpen:
+		p.next()
+		p.seedStatement(f)
+	case p.is(tok, "view") && after.kind != tokenOpen:
+		if v := p.view(); !p.failed {
+			f.Views = append(f.Views, v)
+		}
+	case tok.kind == tokenName && !p.refusedKeyword(tok, after):
+		p.ruleStatement(f)
+	case tok.kind == tokenMinus:
+		p.fail(tok, "what the program leaves out is dropped when it is applied; "+
+			"facts are deleted by a transaction (heddle write)",
+			"a program deletes nothing")
+	case tok.kind == tokenQuestion:
+		p.fail(tok, "name it as a view: view name($p: int) := ?...; or ask it with heddle query",
+			"a program holds no queries")
+	case tok.kind == tokenDot:
+		p.fail(tok, "", "there are no commands that begin with a point")
+	case tok.kind == tokenVariable && after.kind == tokenOpen:
+		p.capitalName(tok, "relation")
+	case tok.kind == tokenBang:
+		p.fail(tok, "", "a statement cannot begin with a negation")
+	default:
+		p.fail(tok, "a program has schemas (+edge(src: int, dst: int)), rules (r(X) <- edge(X, _)), "+
+			"views (view v($p: int) := ?r($p)) and seed facts (seed +edge(1, 2))",
+			"expected a statement, found %s", p.describe(tok))
+	}
+}
+
+// refusedKeyword fails for statements of the language that come later.
+func (p *parser) refusedKeyword(tok, after token) bool {
+	if after.kind != tokenName {
+		return false
+	}
+	switch p.text(tok) {
+	case "action":
+		p.fail(tok, "", "actions are not supported yet")
+	case "type":
+		p.fail(tok, "the types are int, float, string and bool", "type names are not supported yet")
+	case "rule", "relation", "def", "let", "insert", "delete", "drop", "create", "select":
+		p.fail(tok, "a rule is written r(X) <- edge(X, _), a schema +edge(src: int, dst: int)",
+			"there is no statement %s", p.text(tok))
+	default:
+		return false
+	}
+	return true
+}
+
+// plusStatement parses a schema, and tells apart what else may begin with +.
+func (p *parser) plusStatement(f *File) {
+	pos := position(p.next())
+	relation := p.name("relation")
+	open := p.peek()
+	switch {
+	case p.failed:
+		return
+	case p.arrowInStatement():
+		p.fail(p.tokens[p.at-2], "write the rule without +",
+			"`+head <- body` is kept for guarded inserts; write the rule without +")
+		return
+	case open.kind == tokenOpenBracket || open.kind == tokenOpen && !p.looksLikeSchema():
+		p.fail(open, "write `seed "+p.factExample()+"` for the facts of a new graph, "+
+			"or send facts with heddle write",
+			"a program holds no facts but those under seed")
+		return
+	}
+	p.expect(tokenOpen, "`(` and the columns of "+relation.Text)
+	columns := p.typedNames("column", tokenName)
+	p.expectEnd()
+	if !p.failed {
+		f.Schemas = append(f.Schemas, Schema{Relation: relation, Columns: columns, Pos: pos})
+	}
+}
+
+// factExample returns the statement as written if it is short.
+func (p *parser) factExample() string {
+	from, to := p.tokens[p.at-2].start, p.tokens[p.end-1].end
+	if text := p.src[from:to]; len(text) <= 40 && !strings.Contains(text, "\n") {
+		return text
+	}
+	return "+" + p.text(p.tokens[p.at-1]) + "..."
+}
+
+// arrowInStatement reports whether the rest of the statement has `<-` or `:-`.
+func (p *parser) arrowInStatement() bool {
+	for _, tok := range p.tokens[p.at:p.end] {
+		if tok.kind == tokenArrow || tok.kind == tokenTurnstile {
+			return true
+		}
+	}
+	return false
+}
+
+// looksLikeSchema reports whether the parenthesis that comes next holds columns
+// rather than values: a colon, or nothing but words.
+func (p *parser) looksLikeSchema() bool {
+	words := true
+	for _, tok := range p.tokens[p.at+1 : p.end] {
+		switch tok.kind {
+		case tokenColon:
+			return true
+		case tokenName:
+			words = words && p.text(tok) != "true" && p.text(tok) != "false"
+		case tokenComma, tokenClose:
+		default:
+			words = false
+		}
+	}
+	return words
+}
+
+// seedStatement parses the facts after the word seed.
+func (p *parser) seedStatement(f *File) {
+	switch tok := p.peek(); {
+	case tok.kind == tokenMinus:
+		p.fail(tok, "the graph is new, so there is nothing to delete", "seed facts are inserts")
+		return
+	case tok.kind != tokenPlus:
+		p.fail(tok, "for instance: seed +edge(1, 2)", "expected `+` and a fact, found %s",
+			p.describe(tok))
+		return
+	}
+	if facts := p.facts(); !p.failed {
+		f.Seeds = append(f.Seeds, facts)
+	}
+}
+
+// view parses `view name($p: type, ...) := ?query`.
+func (p *parser) view() View {
+	v := View{Pos: position(p.next())}
+	v.Name = p.name("view")
+	if tok := p.peek(); !p.failed && tok.kind != tokenOpen {
+		p.fail(tok, "for instance: view "+v.Name.Text+"($key: int) := ?...",
+			"expected `(` and the parameters of the view, found %s", p.describe(tok))
+	}
+	p.accept(tokenOpen)
+	v.Parameters = p.typedNames("parameter", tokenParameter)
+	switch tok := p.peek(); {
+	case p.failed || tok.kind == tokenAssign:
+		p.accept(tokenAssign)
+	case tok.kind == tokenEq || tok.kind == tokenArrow || tok.kind == tokenTurnstile:
+		p.fail(tok, "write := ", "a view is declared with `:=`, not `%s`", p.text(tok))
+	default:
+		p.fail(tok, "for instance: view hot($head: int) := ?r1($head, Y)",
+			"expected `:=` and the query of the view, found %s", p.describe(tok))
+	}
+	v.Query = p.query()
+	p.expectEnd()
+	return v
+}
+
+// typedNames parses `name: type, ...)`, the columns of a schema or, with `$`,
+// the parameters of a view.
+func (p *parser) typedNames(what string, kind tokenKind) []TypedName {
+	var names []TypedName
+	for !p.failed {
+		tok := p.peek()
+		if tok.kind == tokenClose && len(names) == 0 {
+			p.fail(tok, "", "at least one %s is needed", what)
+			break
+		}
+		if len(names) == ColumnsMax {
+			p.fail(tok, "", "there are more than the %d %ss allowed", ColumnsMax, what)
+			break
+		}
+		names = append(names, p.typedName(what, kind))
+		if p.failed || p.accept(tokenClose) {
+			break
+		}
+		p.expect(tokenComma, "`,` or `)` after the "+what)
+	}
+	return names
+}
+
+func (p *parser) typedName(what string, kind tokenKind) TypedName {
+	tok := p.next()
+	text := p.text(tok)
+	switch {
+	case p.failed:
+		return TypedName{}
+	case tok.kind == kind:
+		text = strings.TrimPrefix(text, "$")
+	case kind == tokenParameter && (tok.kind == tokenName || tok.kind == tokenVariable):
+		p.fail(tok, "write $"+text, "the parameters of a view begin with $")
+	case kind == tokenName && tok.kind == tokenVariable:
+		p.capitalName(tok, "column")
+	case kind == tokenName && tok.kind == tokenParameter:
+		p.fail(tok, "write "+text[1:], "only views have parameters; a column has no $")
+	default:
+		p.fail(tok, "", "expected a %s, found %s", what, p.describe(tok))
+	}
+	if colon := p.peek(); !p.failed && colon.kind != tokenColon {
+		p.fail(tok, "for instance: "+p.text(tok)+": int; the types are int, float, string and bool",
+			"the %s %s has no type", what, p.text(tok))
+	}
+	p.accept(tokenColon)
+	return TypedName{Name: Name{Text: text, Pos: position(tok)}, Type: p.typeName()}
+}
+
+// otherTypeNames are what other systems call our types.
+var otherTypeNames = map[string]string{
+	"integer": "int", "int64": "int", "int32": "int", "i64": "int", "i32": "int", "long": "int",
+	"bigint": "int", "uint": "int", "timestamp": "int", "time": "int", "id": "int", "number": "int",
+	"double": "float", "float64": "float", "f64": "float", "real": "float", "decimal": "float",
+	"str": "string", "text": "string", "symbol": "string", "varchar": "string", "char": "string",
+	"uuid": "string", "boolean": "bool",
+}
+
+func (p *parser) typeName() value.Kind {
+	tok := p.next()
+	if p.failed {
+		return value.Invalid
+	}
+	text := p.text(tok)
+	if kind, ok := value.KindOf(text); ok {
+		return kind
+	}
+	hint := "the types are int, float, string and bool"
+	lower := strings.ToLower(text)
+	if _, ok := value.KindOf(lower); ok {
+		hint = "write " + lower
+	} else if other := otherTypeNames[lower]; other != "" {
+		hint = "write " + other
+	}
+	if tok.kind == tokenName || tok.kind == tokenVariable {
+		p.fail(tok, hint, "there is no type %s", text)
+	} else {
+		p.fail(tok, hint, "expected a type, found %s", p.describe(tok))
+	}
+	return value.Invalid
+}
+
+// name takes the name of a relation or view.
+func (p *parser) name(what string) Name {
+	tok := p.next()
+	switch {
+	case p.failed:
+	case tok.kind == tokenVariable:
+		p.capitalName(tok, what)
+	case tok.kind != tokenName:
+		p.fail(tok, "", "expected the name of a %s, found %s", what, p.describe(tok))
+	case p.text(tok) == "true" || p.text(tok) == "false":
+		p.fail(tok, "", "%s is a value and cannot name a %s", p.text(tok), what)
+	}
+	return Name{Text: p.text(tok), Pos: position(tok)}
+}
+
+// capitalName fails for a name of a relation, view or column that is spelt like
+// a variable.
+func (p *parser) capitalName(tok token, what string) {
+	text := strings.TrimLeft(p.text(tok), "_0123456789")
+	hint := ""
+	if text != "" {
+		hint = "write " + strings.ToLower(text[:1]) + text[1:]
+	}
+	p.fail(tok, hint, "the name of a %s begins with a lower-case letter; %s is a variable",
+		what, p.text(tok))
+}

@@ -1,0 +1,118 @@
+package parse
+
+import "strings"
+
+// This file writes trees as text in one spelling: a blank after each comma,
+// around operators and arrows, nothing else. What it writes parses to the same
+// tree, positions aside.
+
+var operatorTexts = [...]string{Eq: "=", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">="}
+
+// String returns the operator as written.
+func (op Operator) String() string { return operatorTexts[op] }
+
+// String returns the term in its one spelling.
+func (t Term) String() string {
+	switch t.Kind {
+	case Variable:
+		return t.Name
+	case Parameter:
+		return "$" + t.Name
+	case Wildcard:
+		return "_"
+	}
+	return t.Value.String()
+}
+
+// String returns the comparison in its one spelling.
+func (c Comparison) String() string {
+	return c.Left.String() + " " + c.Op.String() + " " + c.Right.String()
+}
+
+// String returns the atom in its one spelling.
+func (a Atom) String() string { return a.Relation.Text + tupleText(a.Terms) }
+
+// String returns the condition in its one spelling.
+func (l Literal) String() string {
+	if l.Atom != nil {
+		return l.Atom.String()
+	}
+	return l.Comparison.String()
+}
+
+// String returns the rule in its one spelling.
+func (r Rule) String() string { return r.Head.String() + " <- " + join(r.Body, ", ") }
+
+// String returns the query in its one spelling.
+func (q QueryTree) String() string {
+	text := "?" + q.Goal.String()
+	if len(q.Body) > 0 {
+		text += ", " + join(q.Body, ", ")
+	}
+	return text
+}
+
+// String returns the declaration in its one spelling.
+func (s Schema) String() string {
+	return "+" + s.Relation.Text + "(" + typedNamesText("", s.Columns) + ")"
+}
+
+// String returns the declaration in its one spelling.
+func (v View) String() string {
+	return "view " + v.Name.Text + "(" + typedNamesText("$", v.Parameters) + ") := " + v.Query.String()
+}
+
+// String returns the statement in its one spelling, without the word seed.
+func (f Facts) String() string {
+	sign := "+"
+	if f.Delete {
+		sign = "-"
+	}
+	if len(f.Rows) == 1 {
+		return sign + f.Relation.Text + tupleText(f.Rows[0])
+	}
+	rows := make([]string, len(f.Rows))
+	for i, row := range f.Rows {
+		rows[i] = tupleText(row)
+	}
+	return sign + f.Relation.Text + "[" + strings.Join(rows, ", ") + "]"
+}
+
+// String returns the transaction in its one spelling, one statement a line.
+func (t TransactionTree) String() string { return join(t.Facts, "\n") }
+
+// String returns the program in its one spelling, by kind of statement.
+func (f File) String() string {
+	var lines []string
+	for _, s := range f.Schemas {
+		lines = append(lines, s.String())
+	}
+	for _, r := range f.Rules {
+		lines = append(lines, r.String())
+	}
+	for _, v := range f.Views {
+		lines = append(lines, v.String())
+	}
+	for _, s := range f.Seeds {
+		lines = append(lines, "seed "+s.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func tupleText(terms []Term) string { return "(" + join(terms, ", ") + ")" }
+
+func typedNamesText(sigil string, names []TypedName) string {
+	parts := make([]string, len(names))
+	for i, n := range names {
+		parts[i] = sigil + n.Name.Text + ": " + n.Type.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+func join[T interface{ String() string }](items []T, separator string) string {
+	parts := make([]string, len(items))
+	for i, item := range items {
+		parts[i] = item.String()
+	}
+	return strings.Join(parts, separator)
+}
