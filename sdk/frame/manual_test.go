@@ -22,11 +22,11 @@ func TestManualShowsWhatIsWritten(t *testing.T) {
 		var written []byte
 		switch kind {
 		case "json":
-			f, err := ParseFrame(text, nil)
+			f, err := ParseFrame(text, manualMeta(t, text))
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
-			written = appendManualFrame(f, typedCells(t, text))
+			written = appendFrame(nil, f)
 		case "meta":
 			m, err := ParseMeta(text)
 			if err != nil {
@@ -46,9 +46,9 @@ func TestManualShowsWhatIsWritten(t *testing.T) {
 	}
 }
 
-// typedCells gives meta for the one frame of the manual that needs it: a large
-// int is told from a string by its column only.
-func typedCells(t *testing.T, text []byte) *Meta {
+// manualMeta gives types to the one frame of the manual that needs them: only
+// by its column is a large int told from a string.
+func manualMeta(t *testing.T, text []byte) *Meta {
 	t.Helper()
 	var f struct{ Snapshot [][]any }
 	if err := json.Unmarshal(text, &f); err != nil {
@@ -58,13 +58,4 @@ func typedCells(t *testing.T, text []byte) *Meta {
 		return &Meta{View: "v", Columns: []Column{{"n", Int}, {"f", Float}, {"s", String}, {"b", Bool}}}
 	}
 	return nil
-}
-
-// appendManualFrame writes f in the order in which the encoder documents it.
-func appendManualFrame(f *Frame, _ *Meta) []byte {
-	dst := AppendFrameStart(nil, f.Header)
-	if f.HasSnapshot {
-		dst = appendAll(AppendSnapshotStart(dst), f.Snapshot)
-	}
-	return dst
 }

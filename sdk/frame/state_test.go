@@ -197,6 +197,7 @@ func FuzzParseFrame(f *testing.F) {
 		if err != nil {
 			return
 		}
+		first.Epoch = "" // one that was read may hold what a writer never sends
 		written := appendFrame(nil, first)
 		second, err := ParseFrame(written, meta)
 		if err != nil {
@@ -214,13 +215,12 @@ func FuzzParseFrame(f *testing.F) {
 
 // appendFrame writes a parsed frame in the canonical order of members.
 func appendFrame(dst []byte, f *Frame) []byte {
-	h := f.Header
-	h.Epoch = "" // an epoch read may hold what a writer never sends
-	dst = AppendFrameStart(dst, h)
-	dst = appendMembers(dst, f.Rows)
+	dst = AppendFrameStart(dst, f.Header)
+	dst = appendSnapshotOf(dst, f.Rows)
 	units := func(dst []byte, units []Unit) []byte {
 		for _, u := range units {
-			dst = AppendUnitEnd(appendMembers(AppendUnitStart(dst, u.Name), u.Rows))
+			dst = appendSnapshotOf(AppendUnitStart(dst, u.Name), u.Rows)
+			dst = AppendUnitEnd(appendChangesOf(dst, u.Rows))
 		}
 		return AppendUnitsEnd(dst)
 	}
@@ -236,13 +236,17 @@ func appendFrame(dst []byte, f *Frame) []byte {
 	if f.HasBase {
 		dst = AppendBase(dst, f.Base)
 	}
-	return AppendFrameEnd(dst)
+	return AppendFrameEnd(appendChangesOf(dst, f.Rows))
 }
 
-func appendMembers(dst []byte, r Rows) []byte {
-	if r.HasSnapshot {
-		dst = appendAll(AppendSnapshotStart(dst), r.Snapshot)
+func appendSnapshotOf(dst []byte, r Rows) []byte {
+	if !r.HasSnapshot {
+		return dst
 	}
+	return appendAll(AppendSnapshotStart(dst), r.Snapshot)
+}
+
+func appendChangesOf(dst []byte, r Rows) []byte {
 	if r.Insert != nil {
 		dst = appendAll(AppendInsertStart(dst), r.Insert)
 	}
