@@ -1,0 +1,53 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+)
+
+// right is what a caller must have to use a route.
+type right uint8
+
+const (
+	rightKey    right = iota // the admin key as bearer token
+	rightOpen                // nothing: health
+	rightPublic              // the key on the admin listener, nothing on the data listener
+	rightPage                // the key as bearer token or as the password of HTTP Basic
+)
+
+// route is one row of the table: what is served, to whom, and how it is documented.
+type route struct {
+	method, path string
+	id           string // operation id in OpenAPI, label in metrics
+	tag          string // section of the documentation
+	summary      string // a few words
+	description  string // whole sentences
+	right        right
+	flags        []flag // boolean query parameters
+	idempotent   bool   // takes the header Idempotency-Key
+	bodies       []body // accepted request bodies; none if the route takes no body
+	status       int    // of success
+	answer       any    // a value of the answer's Go type; nil for text in media
+	media        string // of the answer, "application/json" if ""
+	problems     []int  // statuses of errors beyond 401, 403 and 500
+	curl         string // an example's arguments to curl after the method and key; may be ""
+
+	handle func(a *API, w http.ResponseWriter, r *http.Request) error
+	watch  func(status int, took time.Duration) // metrics; nil for unknown routes
+}
+
+// flag is a boolean query parameter.
+type flag struct{ name, description string }
+
+// body is a request body that a route accepts.
+type body struct {
+	media   string
+	shape   any    // a value of its Go type, nil for text
+	example string // as sent
+}
+
+func (r *route) observe(status int, took time.Duration) {
+	if r.watch != nil {
+		r.watch(status, took)
+	}
+}

@@ -1,0 +1,164 @@
+package admin
+
+// programExample is the program that examples apply.
+const programExample = "+edge(src: int, dst: int)\n" +
+	"hop2(X, Z) <- edge(X, Y), edge(Y, Z)\n" +
+	"view links($head: int) := ?edge($head, Y)\n"
+
+var createFlag = flag{"create", "Create the graph if there is none. A refused program creates nothing."}
+
+// routes is the table of everything that is served. A new route is a row here;
+// tests walk the table.
+func routes() []route {
+	return append(append(graphRoutes(), factRoutes()...), serverRoutes()...)
+}
+
+func graphRoutes() []route {
+	return []route{
+		{
+			method: "GET", path: "/v1/graphs", id: "list-graphs", tag: "Graphs",
+			summary:     "List graphs",
+			description: "All graphs, sorted by name.",
+			status:      200, answer: graphList{},
+			curl: "/v1/graphs", handle: (*API).listGraphs,
+		}, {
+			method: "POST", path: "/v1/graphs", id: "create-graph", tag: "Graphs",
+			summary: "Create a graph",
+			description: "Makes an empty graph. A name begins with a letter and has letters, digits, " +
+				"`_` and `-`, at most 64.",
+			bodies: []body{{"application/json", newGraph{}, `{"name": "shop"}`}},
+			status: 201, answer: GraphInfo{}, problems: []int{400, 409, 413, 415, 507},
+			curl:   `/v1/graphs -d '{"name": "shop"}'`,
+			handle: (*API).createGraph,
+		}, {
+			method: "GET", path: "/v1/graphs/{graph}", id: "get-graph", tag: "Graphs",
+			summary:     "Describe a graph",
+			description: "Its revision and sizes, its relations and its views.",
+			status:      200, answer: graphDetail{}, problems: []int{404},
+			curl: "/v1/graphs/shop", handle: (*API).getGraph,
+		}, {
+			method: "DELETE", path: "/v1/graphs/{graph}", id: "drop-graph", tag: "Graphs",
+			summary:     "Delete a graph",
+			description: "Deletes the graph with all facts. Viewers are told that the view is gone.",
+			status:      204, problems: []int{404},
+			curl: "-X DELETE /v1/graphs/shop", handle: (*API).dropGraph,
+		}, {
+			method: "GET", path: "/v1/graphs/{graph}/program", id: "get-program", tag: "Programs",
+			summary:     "Read the program",
+			description: "The schema, rules and views in force, as they were applied.",
+			status:      200, answer: ProgramInfo{}, problems: []int{404},
+			curl: "/v1/graphs/shop/program", handle: (*API).getProgram,
+		}, {
+			method: "PUT", path: "/v1/graphs/{graph}/program", id: "apply-program", tag: "Programs",
+			summary: "Apply a program",
+			description: "The text is the graph's whole program: what is not in it is dropped. " +
+				"Nothing of a refused program is applied. A change that would lose facts is " +
+				"refused with status 409 and named.",
+			flags: []flag{
+				{"dry_run", "Only say what would change."},
+				{"allow_loss", "Drop facts that the new program has no place for."},
+				createFlag,
+			},
+			bodies: []body{
+				{"text/plain", nil, programExample},
+				{"application/json", programBody{}, `{"source": "+edge(src: int, dst: int)"}`},
+			},
+			status: 200, answer: applyAnswer{},
+			problems: []int{400, 404, 409, 413, 415, 429, 503, 507},
+			curl:     "-X PUT '/v1/graphs/shop/program?create' --data-binary @shop.heddle",
+			handle:   (*API).applyProgram,
+		}, {
+			method: "GET", path: "/v1/graphs/{graph}/families", id: "list-families", tag: "Views",
+			summary:     "List families",
+			description: "For each view: how many keys are watched, by how many viewers, at which revision.",
+			status:      200, answer: familyList{}, problems: []int{404},
+			curl: "/v1/graphs/shop/families", handle: (*API).listFamilies,
+		},
+	}
+}
+
+func factRoutes() []route {
+	return []route{
+		{
+			method: "POST", path: "/v1/graphs/{graph}/transactions", id: "transact", tag: "Facts",
+			summary: "Write facts",
+			description: "One transaction: all of it or nothing, durable when the answer comes. " +
+				"Deletions go before insertions. A row that is there already or is not there is no " +
+				"error. An int may be a decimal string, which keeps integers beyond 2^53-1 exact.",
+			idempotent: true,
+			bodies: []body{
+				{"application/json", transactionBody{},
+					`{"insert": {"edge": [[1, 2], [2, 3]]}, "delete": {"edge": [[4, 5]]}}`},
+				{"text/plain", nil, "+edge[(1, 2), (2, 3)]\n-edge(4, 5)\n"},
+			},
+			status: 200, answer: Receipt{},
+			problems: []int{400, 404, 409, 413, 415, 422, 429, 503, 507},
+			curl:     `/v1/graphs/shop/transactions -d '{"insert": {"edge": [[1, 2], [2, 3]]}}'`,
+			handle:   (*API).transact,
+		}, {
+			method: "POST", path: "/v1/graphs/{graph}/relations/{relation}/rows", id: "load-rows",
+			tag: "Facts", summary: "Load a CSV file",
+			description: "All rows of a CSV file, plain or gzip, in one transaction. The first line names " +
+				"the columns, in any order. Each bad row is named by line, column and reason (the first " +
+				"20; all are counted), and then nothing is loaded.",
+			flags:      []flag{{"header", "Set to false if the first line is data; columns are then in the schema's order."}},
+			idempotent: true,
+			bodies:     []body{{"text/csv", nil, "src,dst\n1,2\n2,3\n"}},
+			status:     200, answer: Receipt{},
+			problems: []int{400, 404, 409, 413, 415, 422, 429, 503, 507},
+			curl:     "/v1/graphs/shop/relations/edge/rows -H 'Content-Type: text/csv' --data-binary @edge.csv",
+			handle:   (*API).loadRows,
+		}, {
+			method: "POST", path: "/v1/graphs/{graph}/query", id: "query", tag: "Facts",
+			summary: "Ask a query",
+			description: "Answers once, with what is known at one revision. Values for `$name` travel in " +
+				"`parameters`, typed by the columns they meet. On the data listener this route needs no key.",
+			right: rightPublic,
+			bodies: []body{
+				{"application/json", queryBody{},
+					`{"query": "?edge($from, Y), Y > 7", "parameters": {"from": 1}, "limit": 100}`},
+				{"text/plain", nil, "?edge(1, Y), Y > 7"},
+			},
+			status: 200, answer: queryAnswer{},
+			problems: []int{400, 404, 409, 413, 415, 422, 429, 503, 504},
+			curl:     `/v1/graphs/shop/query -d '{"query": "?edge($from, Y)", "parameters": {"from": 1}}'`,
+			handle:   (*API).query,
+		},
+	}
+}
+
+func serverRoutes() []route {
+	return []route{
+		{
+			method: "GET", path: "/livez", id: "live", tag: "Server",
+			summary:     "Is the process alive?",
+			description: "Answers as long as the process serves requests.",
+			right:       rightOpen, status: 200, answer: healthAnswer{},
+			curl: "/livez", handle: (*API).live,
+		}, {
+			method: "GET", path: "/readyz", id: "ready", tag: "Server",
+			summary:     "Can it do its work?",
+			description: "Probes the journal and every graph's loop; status 503 names the failing part.",
+			right:       rightOpen, status: 200, answer: healthAnswer{}, problems: []int{503},
+			curl: "/readyz", handle: (*API).ready,
+		}, {
+			method: "GET", path: "/metrics", id: "metrics", tag: "Server",
+			summary:     "Metrics",
+			description: "In the text format of Prometheus.",
+			right:       rightPage, status: 200, media: "text/plain",
+			curl: "/metrics", handle: (*API).serveMetrics,
+		}, {
+			method: "GET", path: "/openapi.json", id: "openapi", tag: "Server",
+			summary:     "This API as OpenAPI 3.1",
+			description: "For code generators and API browsers.",
+			right:       rightPage, status: 200, media: "application/openapi+json",
+			curl: "/openapi.json", handle: (*API).serveOpenAPI,
+		}, {
+			method: "GET", path: "/docs", id: "docs", tag: "Server",
+			summary:     "This documentation",
+			description: "A page for people; a browser asks for a password, which is the admin key.",
+			right:       rightPage, status: 200, media: "text/html",
+			curl: "/docs", handle: (*API).serveDocs,
+		},
+	}
+}

@@ -1,0 +1,262 @@
+package admin
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+// decodeTransaction reads the JSON form of a transaction,
+//
+//	{"insert": {"edge": [[1, 2], [2, 3]]}, "delete": {"edge": [[4, 5]]}}
+//
+// or {"program": "+edge(1, 2)"}, whose text it returns instead of ops. Rows are
+// typed by program. Deletions stand before insertions whatever the order of the
+// members, so that a row that is in both is there afterwards. The ops' strings
+// may be slices of src. Errors are Problems; rows that are wrong are all
+// counted and the first errorsMax named.
+func decodeTransaction(program *analysis.Program, src string) (ops []Op, text string, err error) {
+	if err := checkUTF8(src); err != nil {
+		return nil, "", err
+	}
+	d := transactionDecoder{scanner: scanner{src: src}, program: program}
+	if err := d.transaction(); err != nil {
+		return nil, "", jsonProblem(src, err)
+	}
+	if err := d.errors.problem("the transaction is refused"); err != nil {
+		return nil, "", err
+	}
+	return d.ops, d.text, nil
+}
+
+// rowArena cuts rows from chunks that grow, so that one row costs one small
+// allocation and a thousand rows a few.
+type rowArena struct{ chunk []value.Value }
+
+// take returns a row of n invalid values, which is the caller's.
+func (a *rowArena) take(n int) []value.Value {
+	if cap(a.chunk)-len(a.chunk) < n {
+		const chunkMax = 1024
+		a.chunk = make([]value.Value, 0, max(n, min(2*cap(a.chunk), chunkMax)))
+	}
+	from := len(a.chunk)
+	a.chunk = a.chunk[:from+n]
+	return a.chunk[from : from+n : from+n]
+}
+
+// transactionDecoder is the state of one decodeTransaction.
+type transactionDecoder struct {
+	scanner
+	program *analysis.Program
+	ops     []Op
+	rows    rowArena
+	errors  rowErrors
+
+	text                          string
+	sawInsert, sawDelete, sawText bool
+	relation                      *analysis.Relation
+	section                       string
+	row                           int // of the present relation, from 1
+	valuesChunk                   int
+	firstDelete                   int // index in ops where the deletions begin
+	seen                          []*analysis.Relation
+}
+
+const transactionHint = `send {"insert": {"RELATION": [[…], …]}, "delete": {…}} or {"program": "+edge(1, 2)"}`
+
+func (d *transactionDecoder) transaction() error {
+	known := []string{"insert", "delete", "program"}
+	err := d.members(known, transactionHint, func(name string) error {
+		switch name {
+		case "insert":
+			d.sawInsert = true
+			return d.relations("insert")
+		case "delete":
+			d.sawDelete, d.firstDelete = true, len(d.ops)
+			return d.relations("delete")
+		default:
+			d.sawText = true
+			return d.stringMember("program", &d.text)
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case d.sawText && d.text == "":
+		return &scanError{message: `"program" is empty`, hint: transactionHint}
+	case d.sawText && (d.sawInsert || d.sawDelete):
+		return &scanError{message: `"program" stands alone, without "insert" and "delete"`}
+	case !d.sawText && !d.sawInsert && !d.sawDelete:
+		return &scanError{message: "the transaction is empty", hint: transactionHint}
+	}
+	if d.firstDelete > 0 {
+		d.deletionsFirst()
+	}
+	return nil
+}
+
+// deletionsFirst moves the deletions, which follow the insertions, before them.
+func (d *transactionDecoder) deletionsFirst() {
+	ordered := make([]Op, 0, len(d.ops))
+	ordered = append(ordered, d.ops[d.firstDelete:]...)
+	d.ops = append(ordered, d.ops[:d.firstDelete]...)
+}
+
+// relations reads {"edge": [[1, 2], …], …}.
+func (d *transactionDecoder) relations(section string) error {
+	d.section, d.seen = section, d.seen[:0]
+	return d.object(`an object {"RELATION": [[…], …]}`, func(name string, at int) error {
+		relation, problem := baseRelation(d.program, name)
+		if problem != nil {
+			line, column := lineColumn(d.src, at)
+			return problem.withErrors([]Detail{{Message: problem.Detail, Hint: problem.Hint,
+				Location: section + "." + shortened(name), Line: line, Column: column}}, 1)
+		}
+		for _, r := range d.seen {
+			if r == relation {
+				return d.failAt(at, "%q appears twice under %q; put all its rows in one list", name, section)
+			}
+		}
+		d.seen = append(d.seen, relation)
+		d.relation = relation
+		return d.array("a list of rows [[…], …]", func(index, at int) error {
+			d.row = index + 1
+			return d.readRow(at)
+		})
+	})
+}
+
+// readRow reads one row. A row of wrong shape or with wrong values is noted and
+// skipped; only malformed JSON is returned as an error.
+func (d *transactionDecoder) readRow(at int) error {
+	columns := d.relation.Columns
+	if d.peek() != '[' {
+		got := d.shown()
+		if err := d.skip(nestingMax); err != nil {
+			return err
+		}
+		d.note(at, arityError(d.relation.Name, d.row, columns, got+" (a row is a list of values)"))
+		return nil
+	}
+	row := d.rows.take(len(columns))
+	count, before := 0, d.errors.total
+	err := d.array("a row", func(index, at int) error {
+		count = index + 1
+		if index >= len(columns) {
+			return d.skip(nestingMax)
+		}
+		v, got, hint, err := d.cell(columns[index].Type)
+		if err != nil {
+			return err
+		}
+		if got != "" {
+			d.note(at, cellError(d.relation.Name, d.row, columns[index], got, hint))
+		}
+		row[index] = v
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if count != len(columns) {
+		d.note(at, arityError(d.relation.Name, d.row, columns, strconv.Itoa(count)))
+	}
+	if d.errors.total == before {
+		d.ops = append(d.ops, Op{Relation: d.relation.Name, Delete: d.section == "delete", Row: row})
+	}
+	return nil
+}
+
+// note records an error of the row that begins or fails at offset at.
+func (d *transactionDecoder) note(at int, detail Detail) {
+	if d.errors.total < errorsMax {
+		detail.Line, detail.Column = lineColumn(d.src, at)
+		detail.Location = d.section + "." + d.relation.Name + "[" + strconv.Itoa(d.row-1) + "]"
+	}
+	d.errors.add(detail)
+}
+
+// cell reads one value of a kind. If it is of another kind, got says what it is
+// and hint what to write; err is malformed JSON only.
+func (s *scanner) cell(kind value.Kind) (v value.Value, got, hint string, err error) {
+	switch c := s.peek(); {
+	case c == '"':
+		text, err := s.str()
+		if err != nil {
+			return v, "", "", err
+		}
+		return stringCell(kind, text)
+	case c == '-' || isDigit(c):
+		text, integer, err := s.number()
+		if err != nil {
+			return v, "", "", err
+		}
+		return numberCell(kind, text, integer)
+	case c == '{' || c == '[':
+		got = s.shown()
+		return v, got, "", s.skip(nestingMax)
+	}
+	word, err := s.word()
+	if err != nil {
+		return v, "", "", err
+	}
+	if kind == value.Bool && word != "null" {
+		return value.OfBool(word == "true"), "", "", nil
+	}
+	if word == "null" {
+		hint = "there is no null; leave the row out, or model the absence as a relation of its own"
+	}
+	return v, word, hint, nil
+}
+
+// stringCell is a cell written as a JSON string: a string, or an int in decimal
+// digits, which is how integers beyond 2^53-1 travel safely through JavaScript.
+func stringCell(kind value.Kind, text string) (v value.Value, got, hint string, err error) {
+	switch kind {
+	case value.String:
+		return value.OfString(text), "", "", nil
+	case value.Int:
+		if i, ok := canonicalInt(text); ok {
+			return value.OfInt(i), "", "", nil
+		}
+		hint = `write 7 without quotes; only decimal digits may be quoted, for integers beyond 2^53-1`
+	case value.Float, value.Bool:
+		hint = "write it without quotes"
+	}
+	return v, strconv.Quote(shortened(text)), hint, nil
+}
+
+// canonicalInt reads an int64 in its one spelling: no sign but -, no leading zeros.
+func canonicalInt(text string) (int64, bool) {
+	i, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || strconv.FormatInt(i, 10) != text {
+		return 0, false
+	}
+	return i, true
+}
+
+// numberCell is a cell written as a JSON number.
+func numberCell(kind value.Kind, text string, integer bool) (v value.Value, got, hint string, err error) {
+	switch kind {
+	case value.Int:
+		if !integer {
+			return v, shortened(text), "an int has neither fraction nor exponent", nil
+		}
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return value.OfInt(i), "", "", nil
+		}
+		return v, shortened(text), "ints reach from -9223372036854775808 to 9223372036854775807", nil
+	case value.Float:
+		// Too small a number rounds to 0, too large a one is an error.
+		if f, err := strconv.ParseFloat(text, 64); err == nil && !math.IsInf(f, 0) {
+			v, _ = value.OfFloat(f)
+			return v, "", "", nil
+		}
+		return v, shortened(text), "floats reach to 1.7976931348623157e308", nil
+	case value.String:
+		hint = "write it in double quotes"
+	}
+	return v, shortened(text), hint, nil
+}
