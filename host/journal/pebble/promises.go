@@ -1,0 +1,6 @@
+//go:build !invariants
+
+package pebble
+
+// checkPromises: every Effective record is held against the store.
+const checkPromises = false

@@ -1,0 +1,218 @@
+package pebble
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/heddle-live/heddle/host/journal"
+)
+
+const (
+	witnessName   = "witness"
+	witnessHeader = "heddle-journal witness 1"
+)
+
+// witnessEntry is how far a graph had come when the witness was written: a lower
+// bound of where its head must be.
+type witnessEntry struct {
+	opening  uint64
+	revision uint64
+	hash     journal.Hash
+}
+
+// String is for messages.
+func (e witnessEntry) String() string {
+	return fmt.Sprintf("opening %d, revision %d", e.opening, e.revision)
+}
+
+// witness is the file beside the store that remembers how far each graph had
+// come, for a store that lost its newest files opens without complaint. It is
+// written when a graph opens, is dropped or trimmed, and at Close: never on the
+// way of a write.
+type witness struct {
+	turn    chan struct{}           // of writing the file
+	absent  bool                    // there was no file at Open
+	entries map[string]witnessEntry // guarded by mu
+	mu      *sync.Mutex
+}
+
+func (w *witness) get(name string) (witnessEntry, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e, ok := w.entries[name]
+	return e, ok
+}
+
+func (w *witness) names() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.entries))
+}
+
+// appendWitness appends the file's bytes.
+//
+// Source: docs/formats/journal.md, "Witness".
+func appendWitness(dst []byte, entries map[string]witnessEntry) []byte {
+	start := len(dst)
+	dst = append(dst, witnessHeader...)
+	dst = append(dst, '\n')
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		e := entries[name]
+		dst = fmt.Appendf(dst, "%s %d %d %x\n", name, e.opening, e.revision, e.hash)
+	}
+	return fmt.Appendf(dst, "crc32c %08x\n", journal.Checksum(dst[start:]))
+}
+
+// parseWitness reads the file's bytes.
+//
+// Source: docs/formats/journal.md, "Witness".
+func parseWitness(b []byte) (map[string]witnessEntry, error) {
+	end := bytes.LastIndex(b, []byte("crc32c "))
+	if end < 0 || !bytes.Equal(b[end:], fmt.Appendf(nil, "crc32c %08x\n", journal.Checksum(b[:end]))) {
+		return nil, errors.New("its CRC-32C is missing or wrong")
+	}
+	lines := strings.Split(strings.TrimSuffix(string(b[:end]), "\n"), "\n")
+	if lines[0] != witnessHeader {
+		return nil, fmt.Errorf("it begins with %q, expected %q", lines[0], witnessHeader)
+	}
+	entries := map[string]witnessEntry{}
+	for i, line := range lines[1:] {
+		name, e, err := parseWitnessLine(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		entries[name] = e
+	}
+	return entries, nil
+}
+
+func parseWitnessLine(line string) (name string, e witnessEntry, err error) {
+	fields := strings.Split(line, " ")
+	if len(fields) != 4 {
+		return "", e, fmt.Errorf("%d fields, expected 4", len(fields))
+	}
+	if err := journal.CheckName(fields[0]); err != nil {
+		return "", e, err
+	}
+	if e.opening, err = strconv.ParseUint(fields[1], 10, 64); err != nil {
+		return "", e, err
+	}
+	if e.opening > journal.OpeningMax {
+		return "", e, fmt.Errorf("opening %d, at most %d", e.opening, journal.OpeningMax)
+	}
+	if e.revision, err = strconv.ParseUint(fields[2], 10, 64); err != nil {
+		return "", e, err
+	}
+	if len(fields[3]) != 2*len(e.hash) {
+		return "", e, fmt.Errorf("hash of %d characters, expected %d", len(fields[3]), 2*len(e.hash))
+	}
+	_, err = hex.Decode(e.hash[:], []byte(fields[3]))
+	return fields[0], e, err
+}
+
+// readWitness reads the witness of the journal in dir. None is an empty one.
+func readWitness(fs vfs.FS, dir string) (witness, error) {
+	w := witness{turn: newTurn(), mu: new(sync.Mutex)}
+	path := fs.PathJoin(dir, witnessName)
+	b, err := readFile(fs, path)
+	if errors.Is(err, os.ErrNotExist) {
+		w.entries, w.absent = map[string]witnessEntry{}, true
+		return w, nil
+	}
+	if err != nil {
+		return w, fmt.Errorf("witness: %w", err)
+	}
+	if w.entries, err = parseWitness(b); err != nil {
+		return w, &journal.DamageError{
+			Kind: journal.ErrCorrupt, Where: path, Cause: err,
+			Remedy: "look whether the disk is sound; if it is, remove this file to go on without it",
+		}
+	}
+	return w, nil
+}
+
+// writeWitness writes where all graphs are now. A graph that this process did
+// not open, or that is damaged, keeps its entry.
+func (j *Journal) writeWitness() error {
+	w := &j.witness
+	w.turn <- struct{}{} // whatever becomes of the caller: what it waits for is short
+	defer func() { <-w.turn }()
+	entries := map[string]witnessEntry{}
+	j.mu.Lock()
+	for name, g := range j.graphs {
+		h := g.currentHead()
+		if g.broken == nil && h.Opening > 0 && g.checked.Load() {
+			entries[name] = witnessEntry{h.Opening, h.Revision, h.Hash}
+		} else if e, ok := w.get(name); ok {
+			entries[name] = e
+		}
+	}
+	j.mu.Unlock()
+	if err := j.replaceFile(witnessName, appendWitness(nil, entries)); err != nil {
+		return fmt.Errorf("witness: %w", err)
+	}
+	w.mu.Lock()
+	w.entries = entries
+	w.mu.Unlock()
+	return nil
+}
+
+// replaceFile writes a file beside the store so that a crash leaves the old one
+// or the new one.
+func (j *Journal) replaceFile(name string, b []byte) error {
+	path, fresh := j.fs.PathJoin(j.dir, name), j.fs.PathJoin(j.dir, name+".new")
+	f, err := j.fs.Create(fresh, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := j.fs.Rename(fresh, path); err != nil {
+		return err
+	}
+	d, err := j.fs.OpenDir(j.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// checkWitness holds a graph's head against the witness, and returns the opening
+// number that the next one must exceed.
+func (j *Journal) checkWitness(g *graph, h head) (previous uint64, err error) {
+	e, ok := j.witness.get(g.name)
+	if !ok {
+		if g.unwitnessed {
+			// Somebody removed the file and so accepts a loss: as after a restore,
+			// the sequences go on above all that may have been lost.
+			return h.Opening + journal.OpeningsPerRestore, nil
+		}
+		return h.Opening, nil
+	}
+	is := witnessEntry{h.Opening, h.Revision, h.Hash}
+	if h.Opening < e.opening || h.Revision < e.revision || h.Revision == e.revision && h.Hash != e.hash {
+		return 0, &journal.DamageError{
+			Kind: journal.ErrGap, Graph: g.name, Where: "the store",
+			What: fmt.Sprintf("it is at %v with hash %x…, and has been at %v with hash %x…: newest files are missing",
+				is, h.Hash[:8], e, e.hash[:8]),
+			Remedy: fmt.Sprintf("restore %s from a backup; or remove the file %s in it to accept the loss",
+				j.dir, witnessName),
+		}
+	}
+	return h.Opening, nil
+}
