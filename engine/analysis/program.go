@@ -50,13 +50,13 @@ type Atom struct {
 	Terms    []Term
 }
 
-// Op is a comparison operator. Equality is substituted away by the analysis
+// Operator is a comparison operator. Equality is substituted away by the analysis
 // where it binds, and stays where both sides are known.
-type Op uint8
+type Operator uint8
 
 // The comparison operators.
 const (
-	Eq Op = iota
+	Eq Operator = iota
 	Ne
 	Lt
 	Le
@@ -67,7 +67,7 @@ const (
 // Comparison filters on two terms of one kind, both bound by the body's atoms
 // or parameters.
 type Comparison struct {
-	Op          Op
+	Op          Operator
 	Left, Right Term
 }
 
@@ -118,6 +118,14 @@ type View struct {
 // Fact is one row of a base relation.
 type Fact struct {
 	Relation string
+	Row      []value.Value
+}
+
+// Op is one operation of a transaction on a base relation: an insertion, or with
+// Delete a deletion, of one row.
+type Op struct {
+	Relation string
+	Delete   bool
 	Row      []value.Value
 }
 
