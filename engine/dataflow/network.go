@@ -1,0 +1,319 @@
+// Package dataflow keeps derived relations up to date: it rewrites a checked
+// program for a set of goals so that only demanded rows are derived, compiles
+// plans from the rules, and carries each change of a base relation or of a demand
+// through them. Non-recursive rows count their derivations; recursive rows carry
+// ranks, the order in which they were first derived, and fall when no proof by
+// older rows is left.
+//
+// Its unit is the Network. It interns nothing but constants, knows no journal, no
+// views' clients and no time. One goroutine, the graph's loop, does everything to
+// a network; package engine is its only user.
+package dataflow
+
+import (
+	"errors"
+
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/relation"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+// Errors that end the settling of a limited network.
+var (
+	ErrBudget    = errors.New("the evaluation took more steps than it may")
+	ErrCancelled = errors.New("the evaluation was cancelled")
+)
+
+// Flags that the network keeps in rows. Those from FlagsFree on are the caller's,
+// in the results of goals only.
+const (
+	wanted    relation.Flags = 2 << iota // an input row that should be visible
+	queued                               // in its predicate's queue or among the candidates
+	unproven                             // a candidate that lost a derivation while it waited
+	fallen                               // among its component's dead
+	Held                                 // the caller still needs the row, even if invisible
+	FlagsFree                            // the first flag that the network leaves alone
+)
+
+// Symbols turns constants into ids and orders ids.
+type Symbols interface {
+	// ID returns the id of a constant, one id for each value.
+	ID(v value.Value) (value.ID, error)
+	// Compare orders what two ids stand for, as value.Compare does.
+	Compare(a, b value.ID) int
+}
+
+// Config is what a network is made from.
+type Config struct {
+	Program *analysis.Program
+	Symbols Symbols
+	// Tables holds the table of each base relation by its RelationID, nil for
+	// derived relations. A network that is not transient maintains them.
+	Tables []*relation.Relation
+	Goals  []*analysis.Query
+	// OnResult, if not nil, is called for each row of a goal's result after it
+	// became visible or invisible. It must not change the network.
+	OnResult func(goal int, row relation.RowID)
+	// Transient says that the network is for one evaluation: it takes demand once
+	// and no base changes, and makes no index on a base table unless scans would
+	// cost more. The tables must not change during its life.
+	Transient bool
+}
+
+// Network is a compiled program with all that is derived from its tables under
+// the present demand.
+type Network struct {
+	program    *analysis.Program
+	symbols    Symbols
+	onResult   func(goal int, row relation.RowID)
+	transient  bool
+	predicates []*predicate
+	inputs     map[analysis.RelationID]*predicate
+	tables     []*relation.Relation
+	components []*component
+	goals      []*goal
+	used       map[*relation.Index]bool
+	detached   map[detachedKey]*relation.Index
+
+	work     []int // numbers of the queued components, a heap
+	inserted int
+	deleted  int
+
+	// The evaluation in progress.
+	registers []value.ID
+	plan      *plan
+	started   place // the row that a reader's plan starts from
+	sign      int
+	proving   bool
+	limit     uint64 // ranks at or above it are no premises of the proof
+	stop      bool   // a proof was found or the network halted
+
+	steps     uint64
+	stepsMax  uint64 // the next step count that needs attention
+	budget    uint64
+	cancelled func() bool
+	err       error
+}
+
+type goal struct {
+	parameters   int
+	root, result *predicate
+	outputs      []Source
+	keys         *relation.Index // of result by its parameters; nil if that is no index
+}
+
+// New compiles a network. Nothing is derived before the first demand. Its errors
+// are those of Symbols. Unless it is transient, it adds the indexes that its plans
+// need to the tables; see KeepIndexes.
+func New(c Config) (*Network, error) {
+	t := newTransformer(c)
+	n := &Network{
+		program: c.Program, symbols: c.Symbols, onResult: c.OnResult,
+		transient: c.Transient, tables: c.Tables,
+		used: make(map[*relation.Index]bool), stepsMax: ^uint64(0),
+	}
+	for i, q := range c.Goals {
+		g, err := t.goal(i, q)
+		if err != nil {
+			return nil, err
+		}
+		n.goals = append(n.goals, g)
+	}
+	if err := t.finish(); err != nil {
+		return nil, err
+	}
+	if !c.Transient {
+		for id, table := range c.Tables {
+			if table != nil {
+				t.input(analysis.RelationID(id))
+			}
+		}
+	}
+	n.predicates, n.inputs = t.predicates, t.inputs
+	n.connect(t.rules)
+	n.compile(t.rules)
+	return n, nil
+}
+
+// connect groups the predicates into components.
+func (n *Network) connect(rules []*rule) {
+	edges := make([][]int, len(n.predicates))
+	self := make([]bool, len(n.predicates))
+	for _, r := range rules {
+		head := r.head.predicate.number
+		for _, a := range r.body {
+			edges[head] = append(edges[head], a.predicate.number)
+			self[head] = self[head] || a.predicate.number == head
+		}
+	}
+	numbers, count := stronglyConnected(edges)
+	n.components = make([]*component, count)
+	for i := range n.components {
+		n.components[i] = &component{number: i}
+	}
+	for i, p := range n.predicates {
+		c := n.components[numbers[i]]
+		c.members = append(c.members, p)
+		c.recursive = c.recursive || self[i] || len(c.members) > 1
+		p.component = c
+	}
+}
+
+// compile makes the plans. A transient network only ever gains rows, and none of
+// its base: it needs no proofs and no plans that start from base rows.
+func (n *Network) compile(rules []*rule) {
+	registers := 0
+	for _, r := range rules {
+		registers = max(registers, r.registers)
+		for i, a := range r.body {
+			if n.transient && a.predicate.kind == base {
+				continue
+			}
+			a.predicate.readers = append(a.predicate.readers, n.newPlan(r, i))
+		}
+		if r.head.predicate.component.recursive && !n.transient {
+			p := r.head.predicate
+			p.proofs = append(p.proofs, n.newPlan(r, -1))
+		}
+	}
+	n.registers = make([]value.ID, registers)
+	for _, g := range n.goals {
+		if g.parameters > 0 && g.parameters < g.result.table.Arity() {
+			g.keys = g.result.table.Index(1<<g.parameters - 1)
+		}
+	}
+}
+
+// KeepIndexes forgets the indexes of the base tables that no plan of this network
+// uses. Call it when the network takes over the tables from another.
+func (n *Network) KeepIndexes() {
+	for _, table := range n.tables {
+		if table != nil {
+			table.KeepIndexes(func(ix *relation.Index) bool { return n.used[ix] })
+		}
+	}
+}
+
+// Insert puts a row into a base relation; it takes effect with Settle.
+func (n *Network) Insert(id analysis.RelationID, row []value.ID) {
+	n.want(n.inputs[id], row)
+}
+
+// Delete takes a row out of a base relation; it takes effect with Settle. A row
+// that is not there is left alone.
+func (n *Network) Delete(id analysis.RelationID, row []value.ID) {
+	p := n.inputs[id]
+	if at, ok := p.table.Find(row); ok {
+		n.unwant(p, at)
+	}
+}
+
+// Demand asks for a goal at one value for each of its parameters, and returns the
+// row that stands for the demand until it is withdrawn. It takes effect with
+// Settle.
+func (n *Network) Demand(goal int, key []value.ID) relation.RowID {
+	return n.want(n.goals[goal].root, key)
+}
+
+// Withdraw ends a demand; it takes effect with Settle.
+func (n *Network) Withdraw(goal int, row relation.RowID) {
+	n.unwant(n.goals[goal].root, row)
+}
+
+func (n *Network) want(p *predicate, row []value.ID) relation.RowID {
+	id, _ := p.table.Add(row)
+	if p.table.Flags(id)&wanted == 0 {
+		p.table.SetFlags(id, wanted)
+		n.enqueue(p, id)
+	}
+	return id
+}
+
+func (n *Network) unwant(p *predicate, id relation.RowID) {
+	if p.table.Flags(id)&wanted != 0 {
+		p.table.ClearFlags(id, wanted)
+		n.enqueue(p, id)
+	}
+}
+
+// DemandRow returns the row that stands for a demand, and false if there is none.
+func (n *Network) DemandRow(goal int, key []value.ID) (relation.RowID, bool) {
+	return n.goals[goal].root.table.Find(key)
+}
+
+// Result returns the table of a goal's result: its parameters, then the output
+// variables, each once. Rows that are flagged Held may be invisible.
+func (n *Network) Result(goal int) *relation.Relation { return n.goals[goal].result.table }
+
+// Outputs tells where each output column of a goal comes from.
+func (n *Network) Outputs(goal int) []Source { return n.goals[goal].outputs }
+
+// Rows appends the visible result rows of a goal at one key, in no order.
+func (n *Network) Rows(goal int, key []value.ID, dst []relation.RowID) []relation.RowID {
+	g := n.goals[goal]
+	table := g.result.table
+	switch {
+	case g.keys != nil:
+		for at := g.keys.First(key); at != 0; at = g.keys.Next(at) {
+			dst = append(dst, at.Row())
+		}
+	case g.parameters == 0:
+		for id, ok := table.NextVisible(0); ok; id, ok = table.NextVisible(id + 1) {
+			dst = append(dst, id)
+		}
+	default:
+		if id, ok := table.Find(key); ok && table.IsVisible(id) {
+			dst = append(dst, id)
+		}
+	}
+	return dst
+}
+
+// Hold keeps a result row, visible or not, until Release.
+func (n *Network) Hold(goal int, row relation.RowID) {
+	n.goals[goal].result.table.SetFlags(row, Held)
+}
+
+// Release ends Hold, and drops the row if nothing else keeps it.
+func (n *Network) Release(goal int, row relation.RowID) {
+	table := n.goals[goal].result.table
+	table.ClearFlags(row, Held)
+	dropIfIdle(table, row)
+}
+
+// Limit makes the next Settle fail with ErrBudget once it has visited about
+// budget rows (0: no limit), and with ErrCancelled soon after cancelled (which may
+// be nil) returns true. A network whose Settle failed must not be used again.
+func (n *Network) Limit(budget uint64, cancelled func() bool) {
+	if budget == 0 {
+		budget = ^uint64(0)
+	}
+	n.budget, n.cancelled = budget, cancelled
+	n.stepsMax = min(budget, stepsPerCheck)
+}
+
+// DerivedRows returns the number of visible rows that are derived: demands, rows
+// under demand, and results.
+func (n *Network) DerivedRows() int {
+	rows := 0
+	for _, p := range n.predicates {
+		if !p.kind.isInput() {
+			rows += p.table.Len()
+		}
+	}
+	return rows
+}
+
+// Bytes returns the memory of all tables and indexes, the base tables included.
+func (n *Network) Bytes() int {
+	bytes := 0
+	for _, p := range n.predicates {
+		bytes += p.table.Bytes()
+	}
+	return bytes
+}
+
+// IsHeld reports whether a result row is held.
+func (n *Network) IsHeld(goal int, row relation.RowID) bool {
+	return n.goals[goal].result.table.Flags(row)&Held != 0
+}

@@ -1,0 +1,240 @@
+package dataflow
+
+import (
+	"github.com/heddle-live/heddle/engine/relation"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+const (
+	stepsPerCheck = 4096 // between looks at the budget and at cancellation
+	// A step of a transient network that has scanned a table scansBeforeIndex
+	// times builds an index instead of scanning on.
+	scansBeforeIndex = 8
+	scannedRowsMin   = 64 // smaller tables are scanned always
+)
+
+// read runs the plans that start from a row of p, for a derivation gained (sign 1)
+// or lost (-1).
+func (n *Network) read(p *predicate, id relation.RowID, sign int) {
+	if len(p.readers) == 0 {
+		return
+	}
+	n.started = place{p, id}
+	n.sign = sign
+	for _, pl := range p.readers {
+		if n.begin(pl, p.table.Row(id)) {
+			n.run(0)
+			if n.stop {
+				return
+			}
+		}
+	}
+}
+
+// proved reports whether a row of a recursive component has a derivation whose
+// premises inside the component all have ranks below limit.
+func (n *Network) proved(p place, limit uint64) bool {
+	n.proving, n.limit = true, limit
+	for _, pl := range p.predicate.proofs {
+		if n.begin(pl, p.predicate.table.Row(p.row)) {
+			n.run(0)
+			if n.stop {
+				break
+			}
+		}
+	}
+	found := n.stop
+	n.proving, n.stop = false, false
+	return found
+}
+
+// begin loads the row that a plan starts from and reports whether it matches.
+func (n *Network) begin(pl *plan, row []value.ID) bool {
+	for _, c := range pl.constants {
+		if row[c.column] != c.operand.constant {
+			return false
+		}
+	}
+	for _, b := range pl.binds {
+		n.registers[b.register] = row[b.column]
+	}
+	for _, r := range pl.repeats {
+		if row[r.column] != n.registers[r.register] {
+			return false
+		}
+	}
+	n.plan = pl
+	return true
+}
+
+func (n *Network) load(o operand) value.ID {
+	if o.register < 0 {
+		return o.constant
+	}
+	return n.registers[o.register]
+}
+
+// run executes the running plan from step i on, once for each way to go on. It
+// ends early when n.stop is set.
+func (n *Network) run(i int) {
+	if i == len(n.plan.steps) {
+		n.conclude()
+		return
+	}
+	s := &n.plan.steps[i]
+	if s.kind == stepFilter {
+		if n.holds(&s.filter) {
+			n.run(i + 1)
+		}
+		return
+	}
+	for k, o := range s.key {
+		s.keyRow[k] = n.load(o)
+	}
+	table := s.predicate.table
+	switch s.kind {
+	case stepProbe:
+		n.count()
+		if id, ok := table.Find(s.keyRow); ok && table.IsVisible(id) && n.admits(s, id) {
+			n.run(i + 1)
+		}
+	case stepLookup:
+		for at := s.index.First(s.keyRow); at != 0 && !n.stop; at = s.index.Next(at) {
+			n.visit(i, s, at.Row())
+		}
+	case stepScan:
+		if s.wanted != 0 && n.indexInstead(s) {
+			n.run(i)
+			return
+		}
+		for id, ok := table.NextVisible(0); ok && !n.stop; id, ok = table.NextVisible(id + 1) {
+			n.visit(i, s, id)
+		}
+	}
+}
+
+// visit goes on with one row of a lookup or scan if it fits.
+func (n *Network) visit(i int, s *step, id relation.RowID) {
+	n.count()
+	if !n.admits(s, id) {
+		return
+	}
+	row := s.predicate.table.Row(id)
+	for _, c := range s.checks {
+		if row[c.column] != n.load(c.operand) {
+			return
+		}
+	}
+	for _, b := range s.binds {
+		n.registers[b.register] = row[b.column]
+	}
+	for _, r := range s.repeats {
+		if row[r.column] != n.registers[r.register] {
+			return
+		}
+	}
+	n.run(i + 1)
+}
+
+// admits applies the two exceptions of visible rows: the row that started the
+// plan, right of itself; and, in a proof, rows that are no older than the head.
+func (n *Network) admits(s *step, id relation.RowID) bool {
+	if s.exclude && id == n.started.row {
+		return false
+	}
+	return !n.proving || !s.inside || s.predicate.table.Counter(id) < n.limit
+}
+
+// conclude is reached when every atom and filter of the body holds.
+func (n *Network) conclude() {
+	if n.proving {
+		n.stop = true
+		return
+	}
+	pl := n.plan
+	for k, o := range pl.headFrom {
+		pl.headRow[k] = n.load(o)
+	}
+	n.derive()
+}
+
+func (n *Network) holds(f *filter) bool {
+	a, b := n.load(f.left), n.load(f.right)
+	switch f.op {
+	case eq:
+		return a == b
+	case ne:
+		return a != b
+	}
+	c := n.symbols.Compare(a, b)
+	switch f.op {
+	case lt:
+		return c < 0
+	case le:
+		return c <= 0
+	case gt:
+		return c > 0
+	case ge:
+		return c >= 0
+	}
+	panic("dataflow: a comparison of unknown operator")
+}
+
+// count counts one visited row, and now and then looks at the limits.
+func (n *Network) count() {
+	n.steps++
+	if n.steps >= n.stepsMax {
+		n.checkLimits()
+	}
+}
+
+func (n *Network) checkLimits() {
+	switch {
+	case n.err != nil:
+	case n.steps >= n.budget:
+		n.err = ErrBudget
+	case n.cancelled != nil && n.cancelled():
+		n.err = ErrCancelled
+	}
+	n.stop = n.stop || n.err != nil
+	n.stepsMax = min(n.budget, n.steps+stepsPerCheck)
+}
+
+type detachedKey struct {
+	table   *relation.Relation
+	columns relation.Columns
+}
+
+// indexInstead counts a scan of a transient step, and once it has scanned enough
+// turns it into a lookup by an index of its own. It reports whether it did.
+func (n *Network) indexInstead(s *step) bool {
+	table := s.predicate.table
+	if table.Len() < scannedRowsMin {
+		return false
+	}
+	if s.scans++; s.scans <= scansBeforeIndex {
+		return false
+	}
+	key := detachedKey{table, s.wanted}
+	ix := n.detached[key]
+	if ix == nil {
+		n.steps += uint64(table.Len())
+		if n.steps >= n.stepsMax {
+			n.checkLimits()
+		}
+		if n.stop {
+			return false
+		}
+		ix = table.Detached(s.wanted)
+		if n.detached == nil {
+			n.detached = make(map[detachedKey]*relation.Index)
+		}
+		n.detached[key] = ix
+	}
+	for _, c := range s.checks {
+		s.key = append(s.key, c.operand)
+	}
+	s.kind, s.index, s.checks, s.wanted = stepLookup, ix, nil, 0
+	s.keyRow = make([]value.ID, len(s.key))
+	return true
+}

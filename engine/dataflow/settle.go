@@ -1,0 +1,173 @@
+package dataflow
+
+import (
+	"github.com/heddle-live/heddle/engine/relation"
+)
+
+// queueKept is the capacity of a queue that is kept for the next commit; larger
+// ones came from a bulk load.
+const queueKept = 1 << 14
+
+// Settle carries all that was inserted, deleted, demanded and withdrawn through
+// the rules. It returns how many base rows entered and left, net. Only a limited
+// network can fail.
+//
+// Rows change their visibility one at a time, and with each change every plan
+// that reads the row runs, so that each derivation is counted by exactly one of
+// its premises: the last to enter or the first to leave. Derived rows only count
+// at once; they change their own visibility when their component's turn comes,
+// after everything they depend on.
+func (n *Network) Settle() (inserted, deleted int, err error) {
+	n.inserted, n.deleted = 0, 0
+	for len(n.work) > 0 && n.err == nil {
+		c := n.popWork()
+		c.queued = false
+		if c.recursive {
+			n.settleRecursive(c)
+		} else {
+			n.settleCounted(c.members[0])
+		}
+	}
+	return n.inserted, n.deleted, n.err
+}
+
+// enqueue notes that the visibility of a row of a non-recursive predicate may
+// have to change.
+func (n *Network) enqueue(p *predicate, id relation.RowID) {
+	if p.table.Flags(id)&queued != 0 {
+		return
+	}
+	p.table.SetFlags(id, queued)
+	p.queue = append(p.queue, id)
+	n.schedule(p.component)
+}
+
+// schedule puts a component into the work heap.
+func (n *Network) schedule(c *component) {
+	if c.queued {
+		return
+	}
+	c.queued = true
+	h := append(n.work, c.number)
+	for i := len(h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if h[up] <= h[i] {
+			break
+		}
+		h[up], h[i] = h[i], h[up]
+		i = up
+	}
+	n.work = h
+}
+
+func (n *Network) popWork() *component {
+	h := n.work
+	top := h[0]
+	last := len(h) - 1
+	h[0] = h[last]
+	h = h[:last]
+	for i := 0; ; {
+		down := 2*i + 1
+		if down >= last {
+			break
+		}
+		if down+1 < last && h[down+1] < h[down] {
+			down++
+		}
+		if h[i] <= h[down] {
+			break
+		}
+		h[i], h[down] = h[down], h[i]
+		i = down
+	}
+	n.work = h
+	return n.components[top]
+}
+
+// settleCounted brings the visibility of the queued rows in line with their
+// counts, or for inputs with what was asked. No plan that runs here can touch the
+// predicate itself, so the queue does not grow meanwhile.
+func (n *Network) settleCounted(p *predicate) {
+	table := p.table
+	for _, id := range p.queue {
+		table.ClearFlags(id, queued)
+		flags := table.Flags(id)
+		present := flags&wanted != 0
+		if !p.kind.isInput() {
+			present = table.Counter(id) != 0
+		}
+		switch visible := flags&relation.Visible != 0; {
+		case present && !visible:
+			n.show(p, id)
+		case !present && visible:
+			n.hide(p, id)
+		}
+		dropIfIdle(table, id)
+		if n.err != nil {
+			return
+		}
+	}
+	if cap(p.queue) > queueKept {
+		p.queue = nil
+	}
+	p.queue = p.queue[:0]
+}
+
+// dropIfIdle drops a row that is invisible and that nothing waits for.
+func dropIfIdle(table *relation.Relation, id relation.RowID) {
+	const busy = relation.Visible | wanted | queued | fallen | Held
+	if table.Flags(id)&busy == 0 {
+		table.Drop(id)
+	}
+}
+
+// show makes a row visible and runs the plans that gain by it.
+func (n *Network) show(p *predicate, id relation.RowID) {
+	p.table.Show(id)
+	n.read(p, id, 1)
+	n.flipped(p, id, 1)
+}
+
+// hide runs the plans that lose by a row's going, while it is still there to be
+// joined with, and makes it invisible.
+func (n *Network) hide(p *predicate, id relation.RowID) {
+	n.read(p, id, -1)
+	p.table.Hide(id)
+	n.flipped(p, id, -1)
+}
+
+func (n *Network) flipped(p *predicate, id relation.RowID, sign int) {
+	switch p.kind {
+	case base:
+		if sign > 0 {
+			n.inserted++
+		} else {
+			n.deleted++
+		}
+	case result:
+		if n.onResult != nil {
+			n.onResult(p.goal, id)
+		}
+	}
+}
+
+// derive receives one derivation of the row in the running plan's headRow.
+func (n *Network) derive() {
+	head := n.plan.head
+	if head.component.recursive {
+		n.deriveRecursive()
+		return
+	}
+	if n.sign > 0 {
+		id, _ := head.table.Add(n.plan.headRow)
+		head.table.SetCounter(id, head.table.Counter(id)+1)
+		n.enqueue(head, id)
+		return
+	}
+	id, ok := head.table.Find(n.plan.headRow)
+	if !ok || head.table.Counter(id) == 0 {
+		panic("dataflow: a derivation goes that was never counted")
+	}
+	head.table.SetCounter(id, head.table.Counter(id)-1)
+	n.enqueue(head, id)
+}

@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/dataflow"
+	"github.com/heddle-live/heddle/engine/relation"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+// Plan tells what Deploy would do, without doing it. If it would lose data the
+// diff comes together with a *DataLossError.
+func (e *Engine) Plan(p *analysis.Program) (*Diff, error) {
+	d, loss := compare(e.program, p, e.rowsOf)
+	for _, f := range e.families {
+		if !survives(f.view, p.ViewNamed(f.view.Name)) {
+			d.LostKeys = append(d.LostKeys, f.watchedKeys()...)
+		}
+	}
+	if loss != nil {
+		return d, loss
+	}
+	return d, nil
+}
+
+// rowsOf returns the number of rows of a base relation.
+func (e *Engine) rowsOf(id analysis.RelationID) int { return e.tables[id].Len() }
+
+func (f *family) watchedKeys() []*Key {
+	return slices.DeleteFunc(slices.Clone(f.keys), func(k *Key) bool { return k == nil })
+}
+
+// Deploy replaces the program. Base relations that keep their name and the types
+// of their columns keep their rows. Keys of views that keep the types of their
+// parameters and their columns stay watched, and Changes tells how their rows
+// differ; the keys of other views are dead, and returned in the diff.
+//
+// A change that would lose rows returns a *DataLossError together with the diff
+// unless allowLoss is set. ErrFull is the only other error. After an error nothing
+// is changed. The seed facts of the program are not applied: they are a
+// transaction like any other. For Changes a Deploy is the commit that follows the
+// last applied one.
+func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
+	if e.program == nil {
+		e.program = &analysis.Program{}
+	}
+	d, err := e.Plan(p)
+	if err != nil && !allowLoss {
+		return d, err
+	}
+	tables := e.carryTables(p)
+	goals := make([]*analysis.Query, len(p.Views))
+	for i := range p.Views {
+		goals[i] = &p.Views[i].Query
+	}
+	network, err := dataflow.New(dataflow.Config{
+		Program: p, Symbols: mainSymbols{e.symbols}, Tables: tables, Goals: goals,
+		OnResult: e.resultChanged,
+	})
+	if err != nil {
+		if e.network != nil {
+			e.network.KeepIndexes()
+		}
+		return nil, fmt.Errorf("deploy: %w", err)
+	}
+	for _, k := range d.LostKeys {
+		e.forget(k)
+	}
+	keys := e.keepBaselines()
+	e.revision++
+	e.program, e.network, e.tables = p, network, tables
+	network.KeepIndexes()
+	e.relations = make(map[string]analysis.RelationID, len(p.Relations))
+	for i := range p.Relations {
+		e.relations[p.Relations[i].Name] = analysis.RelationID(i)
+	}
+	e.families, e.views = nil, make(map[string]*family, len(p.Views))
+	for i := range p.Views {
+		f := &family{number: i, view: &p.Views[i]}
+		e.families = append(e.families, f)
+		e.views[f.view.Name] = f
+	}
+	e.rewatch(keys)
+	return d, nil
+}
+
+// carryTables returns the tables of the next program's base relations: the present
+// ones where they survive, empty ones elsewhere.
+func (e *Engine) carryTables(p *analysis.Program) []*relation.Relation {
+	tables := make([]*relation.Relation, len(p.Relations))
+	for i := range p.Relations {
+		r := &p.Relations[i]
+		if r.Derived {
+			continue
+		}
+		if id, ok := e.relations[r.Name]; ok {
+			if old := &e.program.Relations[id]; !old.Derived && sameTypes(old.Columns, r.Columns) {
+				tables[i] = e.tables[id]
+				continue
+			}
+		}
+		tables[i] = relation.New(len(r.Columns), false)
+	}
+	return tables
+}
+
+// keepBaselines notes for every living key what was last told of it, since the
+// rows that know it go with the network, and returns the keys: those with
+// unreported changes first, in their order.
+func (e *Engine) keepBaselines() []*Key {
+	keys := slices.Clone(e.touched)
+	for _, f := range e.families {
+		for _, k := range f.keys {
+			if k != nil && !k.dead && !k.listed {
+				keys = append(keys, k)
+			}
+		}
+	}
+	for _, k := range keys {
+		if !k.hasBaseline {
+			k.baseline = e.reportedRows(k)
+			k.hasBaseline = true
+		}
+		k.touched = nil
+	}
+	return keys
+}
+
+// reportedRows returns what was last told of a key, as sorted output rows.
+func (e *Engine) reportedRows(k *Key) []value.ID {
+	goal := k.family.number
+	table := e.network.Result(goal)
+	rows := slices.DeleteFunc(e.network.Rows(goal, k.ids, nil), func(row relation.RowID) bool {
+		return table.Flags(row)&reported == 0
+	})
+	for _, row := range k.touched {
+		if flags := table.Flags(row); flags&reported != 0 && flags&relation.Visible == 0 {
+			rows = append(rows, row)
+		}
+	}
+	return e.outputIDs(k.family, rows)
+}
+
+// outputIDs sorts result rows and returns their output cells, flat.
+func (e *Engine) outputIDs(f *family, rows []relation.RowID) []value.ID {
+	e.sortRows(f, rows)
+	table, outputs := e.network.Result(f.number), e.network.Outputs(f.number)
+	flat := make([]value.ID, 0, len(rows)*len(outputs))
+	for _, id := range rows {
+		for _, o := range outputs {
+			cell := o.Constant
+			if o.Column >= 0 {
+				cell = table.Row(id)[o.Column]
+			}
+			flat = append(flat, cell)
+		}
+	}
+	return flat
+}
+
+// rewatch puts the demand of the keys into a new network. Keys whose result is
+// what was told last are then as if just watched; the others are touched.
+func (e *Engine) rewatch(keys []*Key) {
+	e.touched = nil
+	for _, k := range keys {
+		k.family = e.views[k.family.view.Name]
+		e.demand(k)
+	}
+	e.settleSilently()
+	for _, k := range keys {
+		k.listed = false
+		rows := e.network.Rows(k.family.number, k.ids, nil)
+		now := e.outputIDs(k.family, rows)
+		if slices.Equal(now, k.baseline) {
+			k.baseline, k.hasBaseline = nil, false
+			continue
+		}
+		e.touch(k)
+	}
+}
+
+// diffBaseline collects how a key's result differs from its baseline.
+func (e *Engine) diffBaseline(k *Key) {
+	width := len(k.Columns())
+	rows := e.network.Rows(k.family.number, k.ids, nil)
+	now, old := e.outputIDs(k.family, rows), k.baseline
+	k.baseline, k.hasBaseline = nil, false
+	e.insert, e.retract = e.insert[:0], e.retract[:0]
+	for len(now) > 0 || len(old) > 0 {
+		c := 0
+		switch {
+		case len(now) == 0:
+			c = 1
+		case len(old) == 0:
+			c = -1
+		default:
+			c = e.compareCells(now[:width], old[:width])
+		}
+		if c < 0 {
+			e.insert = e.appendCells(e.insert, now[:width])
+		}
+		if c > 0 {
+			e.retract = e.appendCells(e.retract, old[:width])
+		}
+		if c <= 0 {
+			now = now[width:]
+		}
+		if c >= 0 {
+			old = old[width:]
+		}
+	}
+	table := e.network.Result(k.family.number)
+	for _, row := range rows {
+		table.SetFlags(row, reported)
+	}
+}
+
+func (e *Engine) compareCells(a, b []value.ID) int {
+	for i := range a {
+		if a[i] != b[i] {
+			return e.symbols.Compare(a[i], b[i])
+		}
+	}
+	return 0
+}
+
+func (e *Engine) appendCells(dst []value.Value, cells []value.ID) []value.Value {
+	for _, c := range cells {
+		dst = append(dst, e.symbols.Value(c))
+	}
+	return dst
+}

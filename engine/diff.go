@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/heddle-live/heddle/engine/analysis"
+)
+
+// Diff tells how a program differs from the one before. Lists are in the order of
+// the text, the next program's for what it has, else the present one's.
+type Diff struct {
+	AddedRelations   []string          `json:"added_relations,omitempty"` // base relations
+	DroppedRelations []DroppedRelation `json:"dropped_relations,omitempty"`
+	ChangedRelations []string          `json:"changed_relations,omitempty"` // names or types of columns
+
+	AddedRules   []string `json:"added_rules,omitempty"`   // texts of clauses
+	DroppedRules []string `json:"dropped_rules,omitempty"` // texts of clauses
+	ChangedRules []string `json:"changed_rules,omitempty"` // derived relations with other clauses
+
+	AddedViews   []string `json:"added_views,omitempty"`
+	DroppedViews []string `json:"dropped_views,omitempty"`
+	ChangedViews []string `json:"changed_views,omitempty"`
+
+	// LostKeys are the watched keys that end because their view is dropped, or has
+	// other parameters or columns.
+	LostKeys []*Key `json:"-"`
+}
+
+// DroppedRelation is a base relation that goes, with its rows.
+type DroppedRelation struct {
+	Name string `json:"name"`
+	Rows int    `json:"rows"`
+}
+
+// Empty reports whether the programs mean the same.
+func (d *Diff) Empty() bool {
+	return len(d.AddedRelations) == 0 && len(d.DroppedRelations) == 0 &&
+		len(d.ChangedRelations) == 0 && len(d.AddedRules) == 0 && len(d.DroppedRules) == 0 &&
+		len(d.AddedViews) == 0 && len(d.DroppedViews) == 0 && len(d.ChangedViews) == 0
+}
+
+// DataLossError refuses a program that would lose the rows of a base relation.
+type DataLossError struct {
+	Relation string
+	Rows     int
+	Why      string // "it is not in the new program", "its columns change", ...
+}
+
+func (e *DataLossError) Error() string {
+	return fmt.Sprintf("relation %q would lose its %d rows: %s", e.Relation, e.Rows, e.Why)
+}
+
+// compare returns the difference of two programs and the first loss of data.
+func compare(old, next *analysis.Program, rows func(analysis.RelationID) int) (
+	*Diff, *DataLossError,
+) {
+	d := &Diff{}
+	var loss *DataLossError
+	lose := func(id analysis.RelationID, why string) {
+		if n := rows(id); n > 0 && loss == nil {
+			loss = &DataLossError{Relation: old.Relations[id].Name, Rows: n, Why: why}
+		}
+	}
+	for i := range next.Relations {
+		r := &next.Relations[i]
+		id, ok := old.RelationNamed(r.Name)
+		switch {
+		case r.Derived:
+		case !ok || old.Relations[id].Derived:
+			d.AddedRelations = append(d.AddedRelations, r.Name)
+		case !slices.Equal(old.Relations[id].Columns, r.Columns):
+			d.ChangedRelations = append(d.ChangedRelations, r.Name)
+			if !sameTypes(old.Relations[id].Columns, r.Columns) {
+				lose(id, "the types of its columns change")
+			}
+		}
+	}
+	for i := range old.Relations {
+		r, at := &old.Relations[i], analysis.RelationID(i)
+		if r.Derived {
+			continue
+		}
+		id, ok := next.RelationNamed(r.Name)
+		if ok && !next.Relations[id].Derived {
+			continue
+		}
+		d.DroppedRelations = append(d.DroppedRelations, DroppedRelation{r.Name, rows(at)})
+		if ok {
+			lose(at, "rules define it in the new program")
+		} else {
+			lose(at, "it is not in the new program")
+		}
+	}
+	compareRules(d, old, next)
+	compareViews(d, old, next)
+	return d, loss
+}
+
+func compareRules(d *Diff, old, next *analysis.Program) {
+	before, after := ruleTexts(old), ruleTexts(next)
+	d.AddedRules = without(after, before)
+	d.DroppedRules = without(before, after)
+	for i := range next.Relations {
+		r := &next.Relations[i]
+		id, ok := old.RelationNamed(r.Name)
+		if !r.Derived || !ok || !old.Relations[id].Derived {
+			continue
+		}
+		a, b := clauses(old, id), clauses(next, analysis.RelationID(i))
+		if len(without(a, b)) > 0 || len(without(b, a)) > 0 {
+			d.ChangedRules = append(d.ChangedRules, r.Name)
+		}
+	}
+}
+
+func ruleTexts(p *analysis.Program) []string {
+	var texts []string
+	for i := range p.Rules {
+		texts = append(texts, p.Rules[i].Text)
+	}
+	return texts
+}
+
+func clauses(p *analysis.Program, id analysis.RelationID) []string {
+	var texts []string
+	for i := range p.Rules {
+		if p.Rules[i].Head.Relation == id {
+			texts = append(texts, p.Rules[i].Text)
+		}
+	}
+	return texts
+}
+
+// without returns the texts of a that are not in b.
+func without(a, b []string) []string {
+	in := make(map[string]bool, len(b))
+	for _, s := range b {
+		in[s] = true
+	}
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return in[s] })
+}
+
+func compareViews(d *Diff, old, next *analysis.Program) {
+	for i := range next.Views {
+		v := &next.Views[i]
+		switch o := old.ViewNamed(v.Name); {
+		case o == nil:
+			d.AddedViews = append(d.AddedViews, v.Name)
+		case o.Text != v.Text || !survives(o, v):
+			d.ChangedViews = append(d.ChangedViews, v.Name)
+		}
+	}
+	for i := range old.Views {
+		if next.ViewNamed(old.Views[i].Name) == nil {
+			d.DroppedViews = append(d.DroppedViews, old.Views[i].Name)
+		}
+	}
+}
+
+// survives reports whether the keys of a view stay valid in its successor, which
+// may be nil.
+func survives(old, next *analysis.View) bool {
+	return next != nil && sameTypes(old.Query.Parameters, next.Query.Parameters) &&
+		slices.Equal(old.Query.Columns, next.Query.Columns)
+}
+
+func sameTypes(a, b []analysis.Column) bool {
+	return slices.EqualFunc(a, b, func(x, y analysis.Column) bool { return x.Type == y.Type })
+}

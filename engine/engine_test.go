@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+func deployed(t testing.TB, b *builder) *Engine {
+	t.Helper()
+	e := New(nil)
+	if _, err := e.Deploy(b.program(), false); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func apply(t testing.TB, e *Engine, revision uint64, ops ...Op) {
+	t.Helper()
+	if err := e.Check(ops); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := e.Apply(revision, ops); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func watch(t testing.TB, e *Engine, view string, key ...any) *Key {
+	t.Helper()
+	k, err := e.Watch(view, vals(key...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// show spells flat rows as "(1 2) (1 3)".
+func show(k *Key, flat []value.Value) string {
+	var rows []string
+	for row := range slices.Chunk(flat, max(1, len(k.Columns()))) {
+		rows = append(rows, strings.ReplaceAll(strings.Trim(fmt.Sprint(row), "[]"), " ", " "))
+	}
+	return "(" + strings.Join(rows, ") (") + ")"
+}
+
+func wantRows(t *testing.T, e *Engine, k *Key, want string) {
+	t.Helper()
+	if got := show(k, e.Rows(k, nil)); got != want {
+		t.Errorf("rows of %s%v: %s, want %s", k.View(), k.Values(), got, want)
+	}
+}
+
+// wantChanges compares all pending changes, one line for each key.
+func wantChanges(t *testing.T, e *Engine, want ...string) {
+	t.Helper()
+	var got []string
+	e.Changes(func(k *Key, revision uint64, insert, retract []value.Value) {
+		got = append(got, fmt.Sprintf("%s%v@%d +%s -%s", k.View(), k.Values(), revision,
+			show(k, insert), show(k, retract)))
+	})
+	if !slices.Equal(got, want) {
+		t.Errorf("changes:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestKeyedFamily(t *testing.T) {
+	e := deployed(t, hotProgram())
+	apply(t, e, 1, ins("edge", 1, 2), ins("edge", 1, 3), ins("edge", 2, 9), ins("label", 1, "hot"))
+	k1, k2 := watch(t, e, "hot", 1), watch(t, e, "hot", 2)
+	wantRows(t, e, k1, "(1 2) (1 3)")
+	wantRows(t, e, k2, "()")
+	wantChanges(t, e)
+
+	apply(t, e, 2, ins("edge", 1, 4), ins("edge", 5, 6))
+	wantChanges(t, e, "hot[1]@2 +(1 4) -()")
+	wantChanges(t, e)
+
+	apply(t, e, 3, ins("label", 2, "hot"), del("edge", 1, 2))
+	apply(t, e, 4, ins("edge", 1, 2), del("edge", 1, 3))
+	wantChanges(t, e, "hot[2]@3 +(2 9) -()", "hot[1]@4 +() -(1 3)")
+
+	apply(t, e, 5, del("label", 1, "hot"))
+	apply(t, e, 6, ins("label", 1, "hot"))
+	wantChanges(t, e)
+	wantRows(t, e, k1, "(1 2) (1 4)")
+
+	e.Unwatch(k1)
+	e.Unwatch(k2)
+	if n := e.Stats().DerivedRows; n != 0 {
+		t.Errorf("%d derived rows without a watched key", n)
+	}
+}
+
+func TestWatchCounts(t *testing.T) {
+	e := deployed(t, hotProgram())
+	k := watch(t, e, "hot", 7)
+	if again := watch(t, e, "hot", 7); again != k {
+		t.Fatal("a watched key is another key when watched again")
+	}
+	e.Unwatch(k)
+	apply(t, e, 1, ins("edge", 7, 8), ins("label", 7, "hot"))
+	wantChanges(t, e, "hot[7]@1 +(7 8) -()")
+	apply(t, e, 2, ins("edge", 7, 9))
+	e.Unwatch(k)
+	wantChanges(t, e)
+	if s := e.Stats(); s.WatchedKeys != 0 || s.Views[0].WatchedKeys != 0 {
+		t.Errorf("watched keys: %+v", s)
+	}
+}
+
+func TestRecursiveViewBothWays(t *testing.T) {
+	b := (&builder{}).base("edge", "src", "dst").derived("reach", "x", "y")
+	b.rule(a("reach", "X", "Y"), a("edge", "X", "Y"))
+	b.rule(a("reach", "X", "Z"), a("reach", "X", "Y"), a("reach", "Y", "Z"))
+	b.view("from", []string{"H"}, []string{"Y"}, a("reach", "H", "Y"))
+	b.view("all", nil, []string{"X", "Y"}, a("reach", "X", "Y"))
+	e := deployed(t, b)
+	k, all := watch(t, e, "from", 1), watch(t, e, "all")
+	apply(t, e, 1, ins("edge", 1, 2), ins("edge", 2, 1), ins("edge", 3, 3))
+	wantChanges(t, e, "from[1]@1 +(1) (2) -()", "all[]@1 +(1 1) (1 2) (2 1) (2 2) (3 3) -()")
+	apply(t, e, 2, del("edge", 2, 1))
+	wantChanges(t, e, "from[1]@2 +() -(1)", "all[]@2 +() -(1 1) (2 1) (2 2)")
+	wantRows(t, e, k, "(2)")
+	wantRows(t, e, all, "(1 2) (3 3)")
+}
+
+func TestErrors(t *testing.T) {
+	e := deployed(t, hotProgram())
+	tests := []struct {
+		name string
+		op   Op
+		want error
+	}{
+		{"unknown", ins("edges", 1, 2), ErrUnknownRelation},
+		{"derived", ins("r1", 1, 2), ErrDerived},
+		{"short", ins("edge", 1), ErrArity},
+		{"type", del("edge", 1, "x"), ErrType},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if err := e.Check([]Op{test.op}); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+	if _, err := e.Watch("cold", vals(1)); !errors.Is(err, ErrUnknownView) {
+		t.Errorf("unknown view: %v", err)
+	}
+	if _, err := e.Watch("hot", vals("x")); !errors.Is(err, ErrType) {
+		t.Errorf("key of the wrong type: %v", err)
+	}
+	if _, err := e.Watch("hot", vals()); !errors.Is(err, ErrArity) {
+		t.Errorf("key too short: %v", err)
+	}
+}
+
+func TestQueryLeavesNothing(t *testing.T) {
+	b := hotProgram()
+	e := deployed(t, b)
+	apply(t, e, 1, ins("edge", 1, 2), ins("edge", 1, 3), ins("label", 1, "hot"))
+	before := e.Stats()
+	q := b.query([]string{"H", "T:string"}, []string{"H", "Y", "T"},
+		a("r1", "H", "Y"), a(">", "Y", 2))
+	got, err := e.Query(q, vals(1, "never seen"), QueryOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := vals(1, 3, "never seen"); !slices.Equal(got.Rows, want) || got.Count != 1 {
+		t.Errorf("rows %v, want %v", got.Rows, want)
+	}
+	if after := e.Stats(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("the query changed the engine:\n%+v\n%+v", before, after)
+	}
+	all := b.query(nil, []string{"X", "Y"}, a("edge", "X", "Y"))
+	got, err = e.Query(all, nil, QueryOptions{MaxRows: 1, Offset: 1})
+	if err != nil || !slices.Equal(got.Rows, vals(1, 3)) || got.Truncated {
+		t.Errorf("second row: %v %v", got, err)
+	}
+	got, err = e.Query(all, nil, QueryOptions{MaxRows: 1})
+	if err != nil || !slices.Equal(got.Rows, vals(1, 2)) || !got.Truncated {
+		t.Errorf("first row: %v %v", got, err)
+	}
+	if _, err := e.Query(all, nil, QueryOptions{Budget: 1}); !errors.Is(err, ErrBudget) {
+		t.Errorf("a budget of one step: %v", err)
+	}
+	stop := func() bool { return true }
+	for i := range 5000 {
+		apply(t, e, uint64(i), ins("edge", i, i))
+	}
+	if _, err := e.Query(all, nil, QueryOptions{Cancelled: stop}); !errors.Is(err, ErrCancelled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestDeploy(t *testing.T) {
+	e := deployed(t, hotProgram())
+	apply(t, e, 1, ins("edge", 1, 2), ins("edge", 1, 3), ins("label", 1, "hot"), ins("label", 1, "cold"))
+	k := watch(t, e, "hot", 1)
+	apply(t, e, 2, ins("edge", 1, 4), del("edge", 1, 2))
+
+	next := (&builder{}).base("label", "node", "text:string").base("edge", "from", "to").
+		base("extra", "x").derived("r1", "x", "y")
+	next.rule(a("r1", "X", "Y"), a("edge", "X", "Y"), a("label", "X", "=cold"), a("<", "Y", 4))
+	next.view("hot", []string{"K"}, []string{"H", "Y"}, a("r1", "H", "Y"), a("=", "H", "K"))
+	d, err := e.Deploy(next.program(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.LostKeys) != 0 || !slices.Equal(d.ChangedViews, []string{"hot"}) ||
+		!slices.Equal(d.ChangedRelations, []string{"edge"}) ||
+		!slices.Equal(d.AddedRelations, []string{"extra"}) ||
+		!slices.Equal(d.ChangedRules, []string{"r1"}) {
+		t.Errorf("diff: %+v", d)
+	}
+	wantChanges(t, e, "hot[1]@3 +() -(1 2)")
+	wantRows(t, e, k, "(1 3)")
+	apply(t, e, 4, ins("edge", 1, 0))
+	wantChanges(t, e, "hot[1]@4 +(1 0) -()")
+
+	without := (&builder{}).base("label", "node", "text:string")
+	_, err = e.Deploy(without.program(), false)
+	if loss, ok := errors.AsType[*DataLossError](err); !ok || loss.Relation != "edge" || loss.Rows != 3 {
+		t.Errorf("dropping edge: %v", err)
+	}
+	wantRows(t, e, k, "(1 0) (1 3)")
+	d, err = e.Deploy(without.program(), true)
+	if err != nil || !slices.Equal(d.LostKeys, []*Key{k}) ||
+		!slices.Equal(d.DroppedRelations, []DroppedRelation{{"edge", 3}, {"extra", 0}}) {
+		t.Errorf("dropping edge with leave: %+v %v", d, err)
+	}
+	if rows := e.Rows(k, nil); len(rows) != 0 {
+		t.Errorf("a lost key has rows %v", rows)
+	}
+	e.Unwatch(k)
+}
+
+func TestDeployKeepsUnreportedChanges(t *testing.T) {
+	b := hotProgram()
+	e := deployed(t, b)
+	watch(t, e, "hot", 1)
+	apply(t, e, 1, ins("edge", 1, 2), ins("label", 1, "hot"))
+	if _, err := e.Deploy(b.program(), false); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, e, 3, ins("edge", 1, 5), del("edge", 1, 2))
+	wantChanges(t, e, "hot[1]@3 +(1 5) -()")
+}
+
+func TestFacts(t *testing.T) {
+	e := deployed(t, hotProgram())
+	apply(t, e, 1, ins("edge", 1, 2), ins("edge", 3, -1), del("edge", 1, 2), ins("edge", 1, 2))
+	var got [][]value.Value
+	e.Facts("edge", func(row []value.Value) bool {
+		got = append(got, slices.Clone(row))
+		return true
+	})
+	slices.SortFunc(got, func(a, b []value.Value) int { return slices.CompareFunc(a, b, value.Compare) })
+	if fmt.Sprint(got) != "[[1 2] [3 -1]]" {
+		t.Errorf("facts %v", got)
+	}
+	ins, del, err := e.Apply(2, []Op{ins("edge", 7, 7), del("edge", 7, 7), del("edge", 3, -1)})
+	if ins != 0 || del != 1 || err != nil {
+		t.Errorf("net %d inserted, %d deleted, %v", ins, del, err)
+	}
+}

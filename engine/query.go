@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/dataflow"
+	"github.com/heddle-live/heddle/engine/relation"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+// QueryOptions bounds a query.
+type QueryOptions struct {
+	MaxRows   int         // rows returned at most; 0: no limit
+	Offset    int         // rows of the sorted result to leave out first
+	Budget    uint64      // rows visited at most, roughly; 0: no limit
+	Cancelled func() bool // asked every few thousand steps; may be nil
+}
+
+// QueryResult is the answer to a query.
+type QueryResult struct {
+	Columns   []analysis.Column
+	Rows      []value.Value // flat, sorted, each row as wide as Columns
+	Count     int           // of rows; tells more than Rows where there are no columns
+	Truncated bool          // the result has more rows than MaxRows let through
+}
+
+// Query answers a query that was analysed against the present program, with one
+// value for each of its parameters. It derives what it needs in a network of its
+// own and keeps nothing: no rows, no demand, no symbols, no index. Its errors wrap
+// ErrBudget, ErrCancelled, ErrArity, ErrType or ErrStaleQuery.
+func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOptions) (
+	QueryResult, error,
+) {
+	out := QueryResult{Columns: q.Columns}
+	if err := checkValues(parameters, q.Parameters); err != nil {
+		return out, fmt.Errorf("parameters: %w", err)
+	}
+	for _, a := range q.Body.Atoms {
+		if int(a.Relation) >= len(e.program.Relations) ||
+			len(a.Terms) != len(e.program.Relations[a.Relation].Columns) {
+			return out, ErrStaleQuery
+		}
+	}
+	symbols := &querySymbols{interner: e.symbols}
+	network, err := dataflow.New(dataflow.Config{
+		Program: e.program, Symbols: symbols, Tables: e.tables,
+		Goals: []*analysis.Query{q}, Transient: true,
+	})
+	if err != nil {
+		return out, err
+	}
+	key := make([]value.ID, len(parameters))
+	for i, v := range parameters {
+		if key[i], err = symbols.ID(v); err != nil {
+			return out, err
+		}
+	}
+	network.Limit(opt.Budget, opt.Cancelled)
+	network.Demand(0, key)
+	if _, _, err := network.Settle(); err != nil {
+		return out, fmt.Errorf("query: %w", err)
+	}
+	rows := network.Rows(0, key, nil)
+	table, outputs := network.Result(0), network.Outputs(0)
+	slices.SortFunc(rows, func(a, b relation.RowID) int {
+		x, y := table.Row(a), table.Row(b)
+		for _, o := range outputs {
+			if o.Column >= 0 && x[o.Column] != y[o.Column] {
+				return symbols.Compare(x[o.Column], y[o.Column])
+			}
+		}
+		return 0
+	})
+	rows = rows[min(max(opt.Offset, 0), len(rows)):]
+	if opt.MaxRows > 0 && len(rows) > opt.MaxRows {
+		rows, out.Truncated = rows[:opt.MaxRows], true
+	}
+	out.Count = len(rows)
+	out.Rows = make([]value.Value, 0, len(rows)*len(outputs))
+	for _, id := range rows {
+		for _, o := range outputs {
+			cell := o.Constant
+			if o.Column >= 0 {
+				cell = table.Row(id)[o.Column]
+			}
+			out.Rows = append(out.Rows, symbols.Value(cell))
+		}
+	}
+	return out, nil
+}
+
+// querySymbols gives the constants of a query that the graph has never seen ids of
+// their own, from the top down, so that the dictionary does not grow. No stored
+// row holds such an id, so they join with nothing.
+type querySymbols struct {
+	interner *value.Interner
+	extra    []value.Value
+}
+
+func (s *querySymbols) ID(v value.Value) (value.ID, error) {
+	if id, ok := s.interner.Lookup(v); ok {
+		return id, nil
+	}
+	i := slices.Index(s.extra, v)
+	if i < 0 {
+		i = len(s.extra)
+		s.extra = append(s.extra, v)
+	}
+	return ^value.ID(i), nil
+}
+
+// Value returns what an id of this query or of the graph stands for.
+func (s *querySymbols) Value(id value.ID) value.Value {
+	if i := int(^id); i < len(s.extra) {
+		return s.extra[i]
+	}
+	return s.interner.Value(id)
+}
+
+func (s *querySymbols) isExtra(id value.ID) bool { return int(^id) < len(s.extra) }
+
+func (s *querySymbols) Compare(a, b value.ID) int {
+	if s.isExtra(a) || s.isExtra(b) {
+		return value.Compare(s.Value(a), s.Value(b))
+	}
+	return s.interner.Compare(a, b)
+}

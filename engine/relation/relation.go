@@ -1,0 +1,260 @@
+// Package relation stores rows of interned values: arenas that are never
+// recopied, segmented hash sets over them, and hash indexes with intrusive
+// posting lists. It knows nothing of rules. It does no I/O and takes no lock: one
+// goroutine, the graph's loop, does everything to a relation; package dataflow is
+// its only user but for the engine's face.
+//
+// A row has an identity (RowID) from Add until Drop, and is visible in between
+// from Show until Hide. Only visible rows are in indexes and met by scans, so
+// that an evaluator may hold rows whose presence is not decided yet.
+package relation
+
+import "github.com/heddle-live/heddle/engine/value"
+
+// RowID names a row of one relation from Add until Drop; then it is used again.
+type RowID uint32
+
+// RowsMax is the number of rows that one relation can hold.
+const RowsMax = 1<<32 - 2
+
+// Flags are one bit each. Visible belongs to this package; the other 31 bits are
+// its caller's, and are zero in a new row.
+type Flags uint32
+
+// Visible marks the rows that indexes and scans meet. Only Show and Hide change it.
+const Visible Flags = 1
+
+const (
+	chunkBits = 16
+	chunkRows = 1 << chunkBits
+	firstRows = 8 // the first chunk begins this small, and doubles until it is whole
+)
+
+// Relation is a set of rows of one arity. The zero value is not usable; see New.
+type Relation struct {
+	arity  int
+	stride int // cells, flags, and two words of counter where there is one
+	// Rows lie in chunks of chunkRows; only the first is ever recopied, while it
+	// is smaller than that. No chunk holds pointers.
+	chunks  [][]value.ID
+	made    uint32 // rows ever made: those below are live or in the free list
+	free    uint32 // first row of the free list + 1; the link is in a row's first cell
+	rows    int    // live rows
+	visible int
+	set     table
+	indexes []*Index
+}
+
+// New returns an empty relation of the given arity, 0 to 64. With counted, every
+// row has a 64-bit counter for its caller's use.
+func New(arity int, counted bool) *Relation {
+	r := &Relation{arity: arity, stride: arity + 1, set: newTable()}
+	if counted {
+		r.stride += 2
+	}
+	return r
+}
+
+// Arity returns the number of cells of each row.
+func (r *Relation) Arity() int { return r.arity }
+
+// Len returns the number of visible rows.
+func (r *Relation) Len() int { return r.visible }
+
+// Made returns an upper bound, exclusive, on the row ids in use.
+func (r *Relation) Made() int { return int(r.made) }
+
+// Room returns how many rows can be added before the relation is full.
+func (r *Relation) Room() int { return RowsMax - r.rows }
+
+func (r *Relation) record(id RowID) []value.ID {
+	at := int(id&(chunkRows-1)) * r.stride
+	return r.chunks[id>>chunkBits][at : at+r.stride : at+r.stride]
+}
+
+// Row returns the cells of a row. They must not be changed, and stay readable
+// until the row is dropped.
+func (r *Relation) Row(id RowID) []value.ID {
+	at := int(id&(chunkRows-1)) * r.stride
+	return r.chunks[id>>chunkBits][at : at+r.arity : at+r.arity]
+}
+
+// Flags returns the flags of a row.
+func (r *Relation) Flags(id RowID) Flags { return Flags(r.record(id)[r.arity]) }
+
+// IsVisible reports whether the row is visible.
+func (r *Relation) IsVisible(id RowID) bool { return r.Flags(id)&Visible != 0 }
+
+// SetFlags sets the given flags of a row, which must not include Visible.
+func (r *Relation) SetFlags(id RowID, f Flags) { r.record(id)[r.arity] |= value.ID(f) }
+
+// ClearFlags clears the given flags of a row, which must not include Visible.
+func (r *Relation) ClearFlags(id RowID, f Flags) { r.record(id)[r.arity] &^= value.ID(f) }
+
+// Counter returns the counter of a row; the relation must be counted. A new row's
+// counter is 0.
+func (r *Relation) Counter(id RowID) uint64 {
+	rec := r.record(id)
+	return uint64(rec[r.arity+1]) | uint64(rec[r.arity+2])<<32
+}
+
+// SetCounter sets the counter of a row; the relation must be counted.
+func (r *Relation) SetCounter(id RowID, n uint64) {
+	rec := r.record(id)
+	rec[r.arity+1], rec[r.arity+2] = value.ID(n), value.ID(n>>32)
+}
+
+// Find returns the row with these cells, visible or not, and false if there is
+// none. len(row) must be the arity.
+func (r *Relation) Find(row []value.ID) (RowID, bool) {
+	return r.find(hashCells(row), row)
+}
+
+func (r *Relation) find(hash uint32, row []value.ID) (RowID, bool) {
+	s, i := r.set.segmentOf(hash)
+	for {
+		slot := s.slots[i]
+		if slot == 0 {
+			return 0, false
+		}
+		if holds(slot, hash) {
+			id := RowID(uint32(slot) - 1)
+			if equalCells(r.Row(id), row) {
+				return id, true
+			}
+		}
+		i = (i + 1) & s.mask()
+	}
+}
+
+func equalCells(a, b []value.ID) bool {
+	for i, c := range a {
+		if c != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Add returns the row with these cells, and makes it, invisible, if there is
+// none; made tells which. The cells are copied. It panics if there is no Room.
+func (r *Relation) Add(row []value.ID) (id RowID, made bool) {
+	hash := hashCells(row)
+	if id, ok := r.find(hash, row); ok {
+		return id, false
+	}
+	id = r.newRow()
+	rec := r.record(id)
+	copy(rec, row)
+	clear(rec[r.arity:])
+	r.set.insert(hash, uint32(id)+1)
+	r.rows++
+	return id, true
+}
+
+// newRow takes a row from the free list or from the last chunk.
+func (r *Relation) newRow() RowID {
+	if r.free != 0 {
+		id := RowID(r.free - 1)
+		r.free = 0
+		if r.arity > 0 {
+			r.free = uint32(r.record(id)[0])
+		}
+		return id
+	}
+	if r.made >= RowsMax {
+		panic("relation: more rows than a relation can hold")
+	}
+	id := RowID(r.made)
+	at := int(id >> chunkBits)
+	switch {
+	case at == len(r.chunks):
+		rows := chunkRows
+		if at == 0 {
+			rows = firstRows
+		}
+		r.chunks = append(r.chunks, make([]value.ID, rows*r.stride))
+	case at == 0 && int(id)*r.stride == len(r.chunks[0]):
+		grown := make([]value.ID, 2*len(r.chunks[0]))
+		copy(grown, r.chunks[0])
+		r.chunks[0] = grown
+	}
+	r.made++
+	return id
+}
+
+// Drop forgets a row, which must be invisible. Its id will be used again.
+func (r *Relation) Drop(id RowID) {
+	rec := r.record(id)
+	if Flags(rec[r.arity])&Visible != 0 {
+		panic("relation: drop of a visible row")
+	}
+	s, i := r.set.find(hashCells(rec[:r.arity]), uint32(id)+1)
+	s.removeAt(i)
+	clear(rec)
+	if r.arity > 0 {
+		rec[0] = value.ID(r.free)
+	}
+	r.free = uint32(id) + 1
+	r.rows--
+}
+
+// Show makes an invisible row visible.
+func (r *Relation) Show(id RowID) {
+	rec := r.record(id)
+	if Flags(rec[r.arity])&Visible != 0 {
+		panic("relation: show of a visible row")
+	}
+	rec[r.arity] |= value.ID(Visible)
+	r.visible++
+	for _, ix := range r.indexes {
+		ix.link(id, rec[:r.arity])
+	}
+}
+
+// Hide makes a visible row invisible.
+func (r *Relation) Hide(id RowID) {
+	rec := r.record(id)
+	if Flags(rec[r.arity])&Visible == 0 {
+		panic("relation: hide of an invisible row")
+	}
+	rec[r.arity] &^= value.ID(Visible)
+	r.visible--
+	for _, ix := range r.indexes {
+		ix.unlink(id, rec[:r.arity])
+	}
+}
+
+// NextVisible returns the first visible row whose id is at least from, and false
+// if there is none. A scan is NextVisible(0), NextVisible(id+1), and so on; its
+// order is that of the ids.
+func (r *Relation) NextVisible(from RowID) (RowID, bool) {
+	for id := uint32(from); id < r.made; {
+		chunk := r.chunks[id>>chunkBits]
+		end := min(r.made, (id>>chunkBits+1)<<chunkBits)
+		if end == 0 { // the last chunk of a full relation
+			end = r.made
+		}
+		at := int(id&(chunkRows-1))*r.stride + r.arity
+		for ; id < end; id++ {
+			if Flags(chunk[at])&Visible != 0 {
+				return RowID(id), true
+			}
+			at += r.stride
+		}
+	}
+	return 0, false
+}
+
+// Bytes returns the memory that the relation and its indexes hold, without what
+// the allocator adds.
+func (r *Relation) Bytes() int {
+	n := r.set.bytes()
+	for _, c := range r.chunks {
+		n += 4 * len(c)
+	}
+	for _, ix := range r.indexes {
+		n += ix.bytes()
+	}
+	return n
+}
