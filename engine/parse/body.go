@@ -100,6 +100,10 @@ func (p *parser) query() QueryTree {
 	if bang := p.peek(); bang.kind == tokenBang || p.is(bang, "not") {
 		p.fail(bang, "", "the goal of a query cannot be negated")
 	}
+	if goal := p.peek(); !p.failed && goal.kind != tokenName && p.peekAt(1).kind != tokenOpen {
+		p.fail(goal, "for instance: ?r(X), X > 5",
+			"the goal of a query is a relation with arguments, found %s", p.describe(goal))
+	}
 	q.Goal = p.atom(inGoal)
 	if tok := p.peek(); tok.kind == tokenArrow || tok.kind == tokenTurnstile {
 		p.fail(tok, "join the conditions of a query with commas: ?r(X, Y), Y > 7",
@@ -156,6 +160,8 @@ func (p *parser) badSeparator(tok token) {
 		p.fail(tok, "write , instead", "conditions are joined by a comma")
 	case p.is(tok, "or"):
 		p.fail(tok, "write one rule for each alternative", "there is no \"or\" in a body")
+	case p.is(tok, "limit") || p.is(tok, "order"):
+		p.fail(tok, "", "%s is not supported yet", p.text(tok))
 	case p.is(tok, "where") || p.is(tok, "if"):
 		p.fail(tok, "write , instead", "there is no word %s; conditions are joined by a comma", p.text(tok))
 	case tok.kind == tokenArrow && isNumber(p.peekAt(1)):
@@ -201,7 +207,7 @@ func (p *parser) literal(goal string) Literal {
 		p.fail(tok, "leave the "+p.text(tok)+" out", "a condition has no sign")
 	case isAtom:
 		atom := p.atom(inBody)
-		if op := p.peek(); !p.failed && (isComparison(op.kind) || isArithmetic(op.kind)) {
+		if op := p.peek(); !p.failed && (isComparison(op.kind) || isArithmetic(op.kind) && !p.signedAtom()) {
 			p.fail(tok, "", "functions are not supported yet")
 		}
 		return Literal{Atom: &atom}
@@ -209,7 +215,11 @@ func (p *parser) literal(goal string) Literal {
 		p.fail(tok, "for instance: "+p.text(tok)+"(X)",
 			"expected `(` and the arguments of %s, found %s", p.text(tok), p.describe(after))
 	case tok.kind == tokenEnd:
-		p.fail(tok, "", "expected a condition, found the end of the statement")
+		hint := ""
+		if p.tokens[p.end-1].kind == tokenComma {
+			hint = "leave out the comma before, or add a condition"
+		}
+		p.fail(tok, hint, "expected a condition, found the end of the statement")
 	default:
 		return Literal{Comparison: p.comparison()}
 	}
@@ -249,7 +259,11 @@ func (p *parser) comparison() Comparison {
 // atom parses `relation(term, ...)`.
 func (p *parser) atom(where place) Atom {
 	a := Atom{Relation: p.name("relation")}
-	p.expect(tokenOpen, "`(` and the arguments of "+a.Relation.Text)
+	if tok := p.peek(); !p.failed && tok.kind != tokenOpen {
+		p.fail(tok, "for instance: "+a.Relation.Text+"(X, Y)",
+			"expected `(` and the arguments of %s, found %s", a.Relation.Text, p.describe(tok))
+	}
+	p.accept(tokenOpen)
 	for !p.failed {
 		tok := p.peek()
 		if tok.kind == tokenClose && len(a.Terms) == 0 {
@@ -338,6 +352,9 @@ func (p *parser) badTerm(tok token, where place) {
 		p.fail(tok, "a variable begins with an upper-case letter: "+upper+
 			"; a string needs quotes: \""+text+"\"",
 			"%s is neither a variable nor a value", text)
+	case tok.kind == tokenClose:
+		p.fail(tok, "leave out the comma before it, or add a value",
+			"expected a variable or a value, found `)`")
 	case tok.kind == tokenOpenBracket:
 		p.fail(tok, "", "lists are not supported yet")
 	case tok.kind == tokenOpen:

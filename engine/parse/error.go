@@ -107,7 +107,7 @@ const (
 )
 
 func newError(line string, pos Position, width int, hint, message string) *Error {
-	runes := []rune(line)
+	runes := []rune(printable(line))
 	at := min(max(pos.Column-1, 0), len(runes))
 	from, to := max(0, at-shownBefore), min(len(runes), at+shownAfter)
 	shown, caret := string(runes[from:to]), at-from
@@ -119,9 +119,20 @@ func newError(line string, pos Position, width int, hint, message string) *Error
 		shown += "…"
 	}
 	return &Error{
-		Position: pos, Message: message, Hint: hint,
+		Position: pos, Message: printable(message), Hint: printable(hint),
 		SourceLine: shown, caret: caret, width: width,
 	}
+}
+
+// printable replaces control characters, since the text may end up on a
+// terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if isControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
 }
 
 // lineOf returns line number n of src, without its end.

@@ -105,6 +105,7 @@ var symbols = []struct {
 	{text: "≠", kind: tokenBad, hint: "\"not equal\" is written !="},
 	{text: "←", kind: tokenBad, hint: "the arrow of a rule is written <-"},
 	{text: "¬", kind: tokenBad, hint: ""},
+	{text: "{", kind: tokenBad, hint: "a fact is written +edge(1, 2), a query ?edge(1, X)"},
 }
 
 // lexer cuts src into tokens. The errors of bad tokens are kept by the token's
@@ -273,7 +274,7 @@ func (l *lexer) scanSymbol() tokenKind {
 			if s.text == "¬" {
 				return l.fault(l.at+len(s.text), "", "negation is not supported yet")
 			}
-			return l.fault(l.at+len(s.text), s.hint, "%s is not part of the rule language", s.text)
+			return l.fault(l.at+len(s.text), s.hint, "`%s` is not part of the rule language", s.text)
 		}
 		l.at += len(s.text)
 		return s.kind
@@ -355,7 +356,7 @@ func (l *lexer) badNumber(start, end int) tokenKind {
 	case strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0X"):
 		hint = "only decimal numbers are understood"
 	case strings.ContainsAny(text, "eE") && !strings.Contains(text, "."):
-		if i := strings.IndexAny(text, "eE"); digitsEnd(text, 0) == i {
+		if i := strings.IndexAny(text, "eE"); digitsEnd(text, 0) == i && i+1 < len(text) {
 			hint = "a float has a point: " + text[:i] + ".0" + text[i:]
 		}
 	case isLetter(text[len(text)-1]) && digitsEnd(text, 0) == len(text)-1:

@@ -124,7 +124,7 @@ func (p *parser) endsBefore(i int, bracketOpen bool) bool {
 	case bracketOpen:
 		// What cannot stand inside brackets shows that one was forgotten.
 		return p.beginsSigned(i) ||
-			p.kindAt(i) == tokenName && p.kindAt(i+1) == tokenOpen
+			p.kindAt(i) <= tokenVariable && p.kindAt(i+1) == tokenOpen
 	case before == tokenComma:
 		return p.beginsSigned(i)
 	}
@@ -134,12 +134,12 @@ func (p *parser) endsBefore(i int, bracketOpen bool) bool {
 // beginsSigned reports whether token i begins a statement whatever comes
 // before it: a fact, a schema, a view or a query.
 func (p *parser) beginsSigned(i int) bool {
-	name := p.kindAt(i+1) == tokenName
+	name := p.kindAt(i+1) == tokenName || p.kindAt(i+1) == tokenVariable
 	switch p.kindAt(i) {
 	case tokenQuestion:
 		return true
 	case tokenPlus, tokenMinus:
-		return name
+		return name && (p.kindAt(i+2) == tokenOpen || p.kindAt(i+2) == tokenOpenBracket)
 	case tokenName:
 		text := p.text(p.tokens[i])
 		return text == "view" && name ||
@@ -269,6 +269,8 @@ func (p *parser) describe(tok token) string {
 		return "the parameter " + text
 	case tokenString:
 		return "the string " + text
+	case tokenInt, tokenFloat, tokenWildcard:
+		return text
 	}
-	return text
+	return "`" + text + "`"
 }

@@ -43,7 +43,7 @@ func (p *parser) programStatement(f *File) {
 
 // refusedKeyword fails for statements of the language that come later.
 func (p *parser) refusedKeyword(tok, after token) bool {
-	if after.kind != tokenName {
+	if after.kind != tokenName && after.kind != tokenVariable {
 		return false
 	}
 	switch p.text(tok) {
@@ -62,18 +62,18 @@ func (p *parser) refusedKeyword(tok, after token) bool {
 
 // plusStatement parses a schema, and tells apart what else may begin with +.
 func (p *parser) plusStatement(f *File) {
-	pos := position(p.next())
+	plus := p.next()
 	relation := p.name("relation")
 	open := p.peek()
 	switch {
 	case p.failed:
 		return
-	case p.arrowInStatement():
-		p.fail(p.tokens[p.at-2], "write the rule without +",
+	case p.arrowAfterAtom():
+		p.fail(plus, "write "+p.shortText(p.at-1),
 			"`+head <- body` is kept for guarded inserts; write the rule without +")
 		return
 	case open.kind == tokenOpenBracket || open.kind == tokenOpen && !p.looksLikeSchema():
-		p.fail(open, "write `seed "+p.factExample()+"` for the facts of a new graph, "+
+		p.fail(plus, "write seed "+p.shortText(p.at-2)+" for the facts of a new graph, "+
 			"or send facts with heddle write",
 			"a program holds no facts but those under seed")
 		return
@@ -82,17 +82,41 @@ func (p *parser) plusStatement(f *File) {
 	columns := p.typedNames("column", tokenName)
 	p.expectEnd()
 	if !p.failed {
-		f.Schemas = append(f.Schemas, Schema{Relation: relation, Columns: columns, Pos: pos})
+		f.Schemas = append(f.Schemas, Schema{Relation: relation, Columns: columns, Pos: position(plus)})
 	}
 }
 
-// factExample returns the statement as written if it is short.
-func (p *parser) factExample() string {
-	from, to := p.tokens[p.at-2].start, p.tokens[p.end-1].end
-	if text := p.src[from:to]; len(text) <= 40 && !strings.Contains(text, "\n") {
+// shortText returns the statement from a token on as it was written, its middle
+// left out if it is long.
+func (p *parser) shortText(from int) string {
+	text := p.src[p.tokens[from].start:p.tokens[p.end-1].end]
+	if len(text) <= 60 && !strings.ContainsAny(text, "\r\n") {
 		return text
 	}
-	return "+" + p.text(p.tokens[p.at-1]) + "..."
+	for i := from; ; i++ {
+		if kind := p.tokens[i].kind; kind == tokenOpen || kind == tokenOpenBracket {
+			return p.src[p.tokens[from].start:p.tokens[i].end] + "..."
+		}
+	}
+}
+
+// arrowAfterAtom reports whether `<-` or `:-` follows the parenthesis that
+// comes next.
+func (p *parser) arrowAfterAtom() bool {
+	depth := 0
+	for i, tok := range p.tokens[p.at:p.end] {
+		switch tok.kind {
+		case tokenOpen:
+			depth++
+		case tokenClose:
+			depth--
+		}
+		if depth == 0 {
+			after := p.peekAt(i + 1).kind
+			return after == tokenArrow || after == tokenTurnstile
+		}
+	}
+	return false
 }
 
 // arrowInStatement reports whether the rest of the statement has `<-` or `:-`.
@@ -153,7 +177,7 @@ func (p *parser) view() View {
 	case p.failed || tok.kind == tokenAssign:
 		p.accept(tokenAssign)
 	case tok.kind == tokenEq || tok.kind == tokenArrow || tok.kind == tokenTurnstile:
-		p.fail(tok, "write := ", "a view is declared with `:=`, not `%s`", p.text(tok))
+		p.fail(tok, "write :=", "a view is declared with `:=`, not `%s`", p.text(tok))
 	default:
 		p.fail(tok, "for instance: view hot($head: int) := ?r1($head, Y)",
 			"expected `:=` and the query of the view, found %s", p.describe(tok))

@@ -14,13 +14,16 @@ var escapes = map[byte]byte{'"': '"', '\\': '\\', 'n': '\n', 't': '\t', 'r': '\r
 // checked here and decoded by unquote.
 func (l *lexer) scanString() tokenKind {
 	for at := l.at + 1; at < len(l.src); {
-		switch l.src[at] {
-		case '"':
+		switch c := l.src[at]; {
+		case c == '"':
 			l.at = at + 1
 			return tokenString
-		case '\n':
+		case c == '\n':
 			return l.openString(at)
-		case '\\':
+		case isControl(rune(c)) && !strings.HasPrefix(l.src[at:], "\r\n"):
+			return l.badInString(at, at+1, `write \t, \n, \r or \u with four hex digits`,
+				"a control character stands in a string")
+		case c == '\\':
 			size := escapeLength(l.src[at:])
 			if size == 0 {
 				return l.badEscape(at)
@@ -41,10 +44,11 @@ func (l *lexer) openString(end int) tokenKind {
 		"this string is not closed in its line")
 }
 
-// badEscape faults the whole string for the escape at offset at, and puts the
-// position on the escape.
+// isControl reports whether r is a control character, a tab excepted.
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// badEscape faults a string for what begins with a backslash at offset at.
 func (l *lexer) badEscape(at int) tokenKind {
-	start := l.at
 	end := at + 1
 	if end < len(l.src) && l.src[end] != '\n' {
 		_, size := utf8.DecodeRuneInString(l.src[end:])
@@ -54,8 +58,14 @@ func (l *lexer) badEscape(at int) tokenKind {
 	if at+1 < len(l.src) && l.src[at+1] == 'u' {
 		hint = `\u has exactly four hex digits, and half a surrogate pair is no character`
 	}
+	return l.badInString(at, end, hint, l.src[at:end]+" is not an escape")
+}
+
+// badInString faults the string at l.at, with the position on src[at:end] in it.
+func (l *lexer) badInString(at, end int, hint, message string) tokenKind {
+	start := l.at
 	l.at = at
-	kind := l.fault(end, hint, "%s is not an escape", l.src[at:end])
+	kind := l.fault(end, hint, "%s", message)
 	// The token begins at the quote and lasts to its closing quote, so that
 	// the rest of the string is not read as code.
 	l.bad[int32(start)] = l.bad[int32(at)]
