@@ -1,0 +1,50 @@
+/** The static type of a key parameter or of a column; "untyped" if the client does not know it. */
+export type Type = "int" | "float" | "string" | "bool" | "untyped";
+
+/**
+ * One value of a row. An int is a number within ±(2^53−1) and a bigint outside, so that it is
+ * always exact.
+ */
+export type Cell = number | bigint | string | boolean;
+
+/** One row: a cell for each column. Never modified after it was handed out. */
+export type Row = readonly Cell[];
+
+/** A value of a key. A number spells an int and a float alike; use a bigint beyond ±(2^53−1). */
+export type KeyValue = number | bigint | string | boolean;
+
+/** A column of a view's rows, or a parameter of its key. */
+export interface Column {
+	readonly name: string;
+	readonly type: Type;
+}
+
+/** What a view's track `meta` says. */
+export interface Meta {
+	readonly view: string;
+	/** Number of the program in force. */
+	readonly schema: number;
+	/** The view's declaration, as a program spells it. */
+	readonly text: string;
+	readonly parameters: readonly Column[];
+	/** Columns of the rows; undefined if not told. Empty if the view has named parts. */
+	readonly columns: readonly Column[] | undefined;
+	/** Columns of each named part, undefined if the view has none. */
+	readonly parts: ReadonlyMap<string, readonly Column[]> | undefined;
+}
+
+/** Why rows are only the last good ones. */
+export interface Stale {
+	/** "error": a rule failed on a row; "behind": more than a second behind. */
+	readonly code: string;
+	readonly message: string;
+	readonly rule?: string;
+	readonly row?: Row;
+}
+
+/** Why a subscription ended for good. */
+export interface Closed {
+	/** For example "not_found", "view_dropped", "token_expired", or "client" after close(). */
+	readonly code: string;
+	readonly message: string;
+}
