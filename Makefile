@@ -70,7 +70,7 @@ vet: ## go vet, the browser tests included
 
 .PHONY: lint
 lint: ## staticcheck and the modernisers of go fix
-	$(TOOL) staticcheck -checks all,-ST1000,-ST1003,-ST1020,-ST1021,-ST1022 ./... $(CI)
+	$(TOOL) staticcheck ./... $(CI)
 	@out=$$($(GO) fix -diff ./... $(CI) 2>&1); \
 	if [ -n "$$out" ]; then echo "$$out"; echo "go fix would change this"; exit 1; fi
 

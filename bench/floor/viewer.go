@@ -89,7 +89,8 @@ func dialWebTransport(ctx context.Context, address string, key int) (io.Reader, 
 	dialer := webtransport.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{alpnHTTP3}},
 		QUICConfig: &quicgo.Config{
-			EnableDatagrams: true, EnableStreamResetPartialDelivery: true, MaxIdleTimeout: idleTimeout,
+			EnableDatagrams: true, EnableStreamResetPartialDelivery: true,
+			MaxIdleTimeout: idleTimeout,
 		},
 	}
 	_, session, err := dialer.Dial(ctx, "https://"+address+"/", nil)

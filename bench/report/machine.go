@@ -17,7 +17,9 @@ type Machine struct {
 }
 
 func thisMachine() Machine {
-	m := Machine{CPU: "unknown", Cores: runtime.NumCPU(), Kernel: runtime.GOOS, Go: runtime.Version()}
+	m := Machine{
+		CPU: "unknown", Cores: runtime.NumCPU(), Kernel: runtime.GOOS, Go: runtime.Version(),
+	}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		m.CPU = cpuModel(string(text))
 	}

@@ -60,7 +60,9 @@ func New(name string, params map[string]any) *Report {
 
 // NewCell returns an empty cell, in order until Problem is called.
 func NewCell(name string, params map[string]any) Cell {
-	return Cell{Name: name, Params: params, Metrics: map[string]float64{}, OK: true, Problems: []string{}}
+	return Cell{
+		Name: name, Params: params, Metrics: map[string]float64{}, OK: true, Problems: []string{},
+	}
 }
 
 // Problem says that the cell is not in order, and why. Beyond 20 problems only
@@ -96,7 +98,8 @@ func (r *Report) Write(w io.Writer, asJSON bool) error {
 // bench has more metrics than cells.
 func (r *Report) writeTable(w io.Writer) error {
 	m := r.Machine
-	fmt.Fprintf(w, "%s at %s on %s (%d cores), %s, %s\n", r.Name, r.Commit, m.CPU, m.Cores, m.Kernel, m.Go)
+	fmt.Fprintf(w, "%s at %s on %s (%d cores), %s, %s\n",
+		r.Name, r.Commit, m.CPU, m.Cores, m.Kernel, m.Go)
 	fmt.Fprintf(w, "%s\n\n", formatParams(r.Params))
 
 	params, metrics := map[string]bool{}, map[string]bool{}
