@@ -143,6 +143,9 @@ func (s *scanner) array(what string, element func(index, at int) error) error {
 		if err := s.expect(',', "',' or ']'"); err != nil {
 			return err
 		}
+		if s.peek() == ']' {
+			return s.failAt(s.pos, "a comma must not stand before ']'")
+		}
 	}
 }
 

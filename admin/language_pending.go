@@ -18,5 +18,3 @@ func parseQuery(_ *analysis.Program, text string) (*analysis.Query, error) {
 	}
 	return &analysis.Query{}, nil
 }
-
-func changesOf(*Diff) Changes { return Changes{} }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/heddle-live/heddle/engine"
 )
 
 // Problem is an error answer, the body of every response with a status of 400
@@ -62,7 +64,9 @@ func (p *Problem) Text() string {
 		b.WriteString("\n  hint: " + p.Hint)
 	}
 	for _, d := range p.Errors {
-		b.WriteString("\n  " + d.text())
+		if len(p.Errors) > 1 || d.Text != "" || !strings.Contains(p.Detail, d.Message) {
+			b.WriteString("\n  " + d.text())
+		}
 	}
 	if more := p.ErrorCount - len(p.Errors); more > 0 {
 		fmt.Fprintf(&b, "\n  and %d more", more)
@@ -136,8 +140,13 @@ var sentinels = []struct {
 	{ErrDeadline, 504, "deadline", "", 0},
 	{context.DeadlineExceeded, 504, "deadline", "", 0},
 	{context.Canceled, 503, "cancelled", "", 0},
+	{engine.ErrBudget, 422, "query_too_expensive",
+		"bind more arguments, or declare a view and watch it", 0},
+	{engine.ErrCancelled, 504, "deadline", "", 0},
+	{engine.ErrStaleQuery, 409, "program_changed", "send the request again", 0},
 	{ErrReadOnly, 507, "read_only", "free disk space on the server; reads and views go on", 0},
 	{ErrFull, 507, "full", "", 0},
+	{engine.ErrFull, 507, "full", "", 0},
 	{ErrNotFound, 404, "not_found", "", 0},
 }
 
@@ -150,6 +159,9 @@ func problemOf(err error) *Problem {
 	if p := languageProblem(err); p != nil {
 		return p
 	}
+	if loss, ok := errors.AsType[*engine.DataLossError](err); ok {
+		return lossProblem(loss)
+	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
 			p := newProblem(s.status, s.code, "%s", err)
@@ -161,6 +173,20 @@ func problemOf(err error) *Problem {
 		"something went wrong inside the server; the request may or may not have had an effect")
 	p.cause = err
 	return p
+}
+
+// lossProblem says which facts an apply would lose and how to allow it.
+func lossProblem(loss *engine.DataLossError) *Problem {
+	p := newProblem(http.StatusConflict, "data_loss", "%s; nothing was applied", loss).
+		withHint("keep the relation in the program, delete its rows first, " +
+			"or allow the loss with --allow-loss (?allow_loss)")
+	detail := Detail{Message: loss.Error(), Relation: loss.Relation}
+	return p.withErrors([]Detail{detail}, 1)
+}
+
+// programChanged reports whether a request must be decoded again.
+func programChanged(err error) bool {
+	return errors.Is(err, ErrProgramChanged) || errors.Is(err, engine.ErrStaleQuery)
 }
 
 // write sends p. A body that cannot be sent is the client's loss only.

@@ -1,6 +1,10 @@
 package admin
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/heddle-live/heddle/engine"
+)
 
 type programBody struct {
 	Source string `json:"source" doc:"The whole program's text"`
@@ -75,16 +79,53 @@ func (a *API) flagsOf(id string) []flag {
 	return nil
 }
 
-// Changes lists what an apply adds, drops and changes.
+// Changes lists what an apply adds, drops and changes, in the programs' order.
 type Changes struct {
-	Relations ChangeList `json:"relations"`
-	Rules     ChangeList `json:"rules" doc:"Derived relations by name"`
-	Views     ChangeList `json:"views"`
+	Relations RelationChanges `json:"relations" doc:"Base relations"`
+	Rules     ChangeList      `json:"rules" doc:"Clauses by their text; changed: derived relations"`
+	Views     ChangeList      `json:"views"`
 }
 
-// ChangeList lists names, in the program's order.
+// ChangeList lists names or texts.
 type ChangeList struct {
 	Added   []string `json:"added,omitempty"`
 	Dropped []string `json:"dropped,omitempty"`
 	Changed []string `json:"changed,omitempty"`
+}
+
+// RelationChanges is a ChangeList of relations; dropped ones tell what is lost.
+type RelationChanges struct {
+	Added   []string          `json:"added,omitempty"`
+	Dropped []DroppedRelation `json:"dropped,omitempty"`
+	Changed []string          `json:"changed,omitempty" doc:"Other names or types of columns"`
+}
+
+// DroppedRelation is a relation that goes, with its rows.
+type DroppedRelation struct {
+	Name string `json:"name"`
+	Rows int    `json:"rows" doc:"Rows that are lost"`
+}
+
+// Empty reports whether nothing changes.
+func (c *Changes) Empty() bool {
+	return c.Relations.Added == nil && c.Relations.Dropped == nil && c.Relations.Changed == nil &&
+		c.Rules.empty() && c.Views.empty()
+}
+
+func (l *ChangeList) empty() bool { return l.Added == nil && l.Dropped == nil && l.Changed == nil }
+
+// changesOf is the engine's difference as clients see it; nil is none.
+func changesOf(d *engine.Diff) Changes {
+	if d == nil {
+		return Changes{}
+	}
+	c := Changes{
+		Relations: RelationChanges{Added: d.AddedRelations, Changed: d.ChangedRelations},
+		Rules:     ChangeList{d.AddedRules, d.DroppedRules, d.ChangedRules},
+		Views:     ChangeList{d.AddedViews, d.DroppedViews, d.ChangedViews},
+	}
+	for _, r := range d.DroppedRelations {
+		c.Relations.Dropped = append(c.Relations.Dropped, DroppedRelation{r.Name, r.Rows})
+	}
+	return c
 }

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -70,7 +69,7 @@ func (a *API) query(w http.ResponseWriter, r *http.Request) error {
 	var result QueryResult
 	for attempt := 1; ; attempt++ {
 		result, err = a.ask(ctx, graph, &request, deadline)
-		if !errors.Is(err, ErrProgramChanged) || attempt == programChangesMax {
+		if !programChanged(err) || attempt == programChangesMax {
 			break
 		}
 	}
@@ -225,14 +224,13 @@ func appendAnswer(dst []byte, r *QueryResult) []byte {
 		dst = append(dst, `"}`...)
 	}
 	dst = append(dst, `],"rows":[`...)
-	if width := len(r.Columns); width > 0 {
-		for at := 0; at < len(r.Rows); at += width {
-			dst = frame.AppendRowStart(dst)
-			for _, v := range r.Rows[at : at+width] {
-				dst = appendCell(dst, v)
-			}
-			dst = frame.AppendRowEnd(dst)
+	width := len(r.Columns)
+	for i := range r.Count {
+		dst = frame.AppendRowStart(dst)
+		for _, v := range r.Rows[i*width : (i+1)*width] {
+			dst = appendCell(dst, v)
 		}
+		dst = frame.AppendRowEnd(dst)
 	}
 	dst = append(dst, `],"truncated":`...)
 	dst = strconv.AppendBool(dst, r.Truncated)

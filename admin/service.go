@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -86,6 +87,18 @@ type ApplyOptions struct {
 	Create    bool // create the graph if there is none; a refused program creates nothing
 }
 
+// ApplyResult says what Apply did, or would do.
+type ApplyResult struct {
+	Revision uint64 // of the commit; for a dry run the present one
+	Schema   uint64 // number of the program in force afterwards
+	Created  bool   // the graph was created
+	DryRun   bool
+	Diff     *engine.Diff
+}
+
+// Op inserts or deletes one row of a base relation.
+type Op = engine.Op
+
 // Transaction is one transaction of facts, decoded and checked against Program.
 type Transaction struct {
 	Program *analysis.Program // what Ops were checked against
@@ -117,6 +130,7 @@ type QueryResult struct {
 	Revision  uint64
 	Columns   []analysis.Column
 	Rows      []value.Value
+	Count     int  // of rows; tells more than Rows where there are no columns
 	Truncated bool // there were more than MaxRows
 }
 

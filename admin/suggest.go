@@ -12,27 +12,31 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
-// editDistance returns the number of bytes to insert, delete or replace to turn
-// a into b, or limit if it is at least that. Names longer than 64 bytes are
-// "far": misspelling is for names that people type.
+// editDistance returns the number of bytes to insert, delete, replace or swap
+// with their neighbour to turn a into b, or limit if it is at least that. Names
+// longer than 64 bytes are "far": misspelling is for names that people type.
 func editDistance(a, b string, limit int) int {
 	const nameMax = 64
 	if len(a) > nameMax || len(b) > nameMax || max(len(a)-len(b), len(b)-len(a)) >= limit {
 		return limit
 	}
-	var row [nameMax + 1]int
+	var rows [3][nameMax + 1]int // of prefixes of a: two back, one back, the present one
+	before, last, row := &rows[0], &rows[1], &rows[2]
 	for j := range len(b) + 1 {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		before, last, row = last, row, before
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := diagonal
+			d := last[j]
 			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
+				d = 1 + min(last[j], last[j+1], row[j])
 			}
-			diagonal, row[j+1] = row[j+1], cost
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				d = min(d, before[j-1]+1)
+			}
+			row[j+1] = d
 		}
 	}
 	return min(row[len(b)], limit)

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"crypto/sha256"
-	"errors"
 	"hash"
 	"io"
 	"net/http"
@@ -55,7 +54,7 @@ func (a *API) transact(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		receipt, err = a.service.Transact(r.Context(), graph, tx)
-		if !errors.Is(err, ErrProgramChanged) || attempt == programChangesMax {
+		if !programChanged(err) || attempt == programChangesMax {
 			break
 		}
 	}

@@ -59,7 +59,6 @@ type transactionDecoder struct {
 	relation                      *analysis.Relation
 	section                       string
 	row                           int // of the present relation, from 1
-	valuesChunk                   int
 	firstDelete                   int // index in ops where the deletions begin
 	seen                          []*analysis.Relation
 }
@@ -107,6 +106,10 @@ func (d *transactionDecoder) deletionsFirst() {
 // relations reads {"edge": [[1, 2], …], …}.
 func (d *transactionDecoder) relations(section string) error {
 	d.section, d.seen = section, d.seen[:0]
+	if d.ops == nil {
+		const rowBytes, opsMax = 24, 256 // a guess, which growth corrects
+		d.ops = make([]Op, 0, min(1+len(d.src)/rowBytes, opsMax))
+	}
 	return d.object(`an object {"RELATION": [[…], …]}`, func(name string, at int) error {
 		relation, problem := baseRelation(d.program, name)
 		if problem != nil {
@@ -142,7 +145,7 @@ func (d *transactionDecoder) readRow(at int) error {
 	}
 	row := d.rows.take(len(columns))
 	count, before := 0, d.errors.total
-	err := d.array("a row", func(index, at int) error {
+	err := d.array("a list of values", func(index, at int) error {
 		count = index + 1
 		if index >= len(columns) {
 			return d.skip(nestingMax)
