@@ -13,7 +13,7 @@ const scratchKept = 1 << 16
 
 // Check reports the first operation that Apply must not be given: of an unknown or
 // derived relation, or with a row of the wrong arity or types. It changes nothing.
-func (e *Engine) Check(ops []Op) error {
+func (e *Engine) Check(ops []analysis.Op) error {
 	for i := range ops {
 		op := &ops[i]
 		id, ok := e.relations[op.Relation]
@@ -52,7 +52,7 @@ func checkValues(row []value.Value, columns []analysis.Column) error {
 // Only ErrFull can be returned; then nothing of the transaction is applied. A
 // transaction of one row allocates nothing in the steady state, apart from what
 // new rows need.
-func (e *Engine) Apply(revision uint64, ops []Op) (inserted, deleted int, err error) {
+func (e *Engine) Apply(revision uint64, ops []analysis.Op) (inserted, deleted int, err error) {
 	start := e.now()
 	if err := e.internOps(ops); err != nil {
 		return 0, 0, err
@@ -84,7 +84,7 @@ func (e *Engine) Apply(revision uint64, ops []Op) (inserted, deleted int, err er
 
 // internOps turns the rows of ops into e.cells, one after the other, and notes in
 // e.skip the deletions of rows that hold a value the graph has never seen.
-func (e *Engine) internOps(ops []Op) error {
+func (e *Engine) internOps(ops []analysis.Op) error {
 	e.cells, e.skip = e.cells[:0], e.skip[:0]
 	for i := range ops {
 		op := &ops[i]

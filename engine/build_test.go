@@ -163,10 +163,10 @@ func vals(cells ...any) []value.Value {
 	return row
 }
 
-func ins(relation string, cells ...any) Op { return Op{Relation: relation, Row: vals(cells...)} }
+func ins(relation string, cells ...any) analysis.Op { return analysis.Op{Relation: relation, Row: vals(cells...)} }
 
-func del(relation string, cells ...any) Op {
-	return Op{Relation: relation, Row: vals(cells...), Delete: true}
+func del(relation string, cells ...any) analysis.Op {
+	return analysis.Op{Relation: relation, Row: vals(cells...), Delete: true}
 }
 
 // hotProgram is the family of most tests and benchmarks.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
 )
 
@@ -19,7 +20,7 @@ func deployed(t testing.TB, b *builder) *Engine {
 	return e
 }
 
-func apply(t testing.TB, e *Engine, revision uint64, ops ...Op) {
+func apply(t testing.TB, e *Engine, revision uint64, ops ...analysis.Op) {
 	t.Helper()
 	if err := e.Check(ops); err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func watch(t testing.TB, e *Engine, view string, key ...any) *Key {
 func show(k *Key, flat []value.Value) string {
 	var rows []string
 	for row := range slices.Chunk(flat, max(1, len(k.Columns()))) {
-		rows = append(rows, strings.ReplaceAll(strings.Trim(fmt.Sprint(row), "[]"), " ", " "))
+		rows = append(rows, strings.Trim(fmt.Sprint(row), "[]"))
 	}
 	return "(" + strings.Join(rows, ") (") + ")"
 }
@@ -132,7 +133,7 @@ func TestErrors(t *testing.T) {
 	e := deployed(t, hotProgram())
 	tests := []struct {
 		name string
-		op   Op
+		op   analysis.Op
 		want error
 	}{
 		{"unknown", ins("edges", 1, 2), ErrUnknownRelation},
@@ -142,7 +143,7 @@ func TestErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if err := e.Check([]Op{test.op}); !errors.Is(err, test.want) {
+			if err := e.Check([]analysis.Op{test.op}); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 		})
@@ -262,7 +263,7 @@ func TestFacts(t *testing.T) {
 	if fmt.Sprint(got) != "[[1 2] [3 -1]]" {
 		t.Errorf("facts %v", got)
 	}
-	ins, del, err := e.Apply(2, []Op{ins("edge", 7, 7), del("edge", 7, 7), del("edge", 3, -1)})
+	ins, del, err := e.Apply(2, []analysis.Op{ins("edge", 7, 7), del("edge", 7, 7), del("edge", 3, -1)})
 	if ins != 0 || del != 1 || err != nil {
 		t.Errorf("net %d inserted, %d deleted, %v", ins, del, err)
 	}
