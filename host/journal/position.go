@@ -15,6 +15,8 @@ const (
 	// OpeningsPerRestore is what a restore from a backup adds to the opening
 	// number, past every opening that the lost log may have seen.
 	OpeningsPerRestore = 256
+
+	openingsBegin = 1_577_836_800 // 2020-01-01 UTC, seconds since 1970
 )
 
 // Sequence returns the group sequence of a publication number in an opening.
@@ -37,8 +39,9 @@ func NextOpening(previous uint64, now time.Time) (uint64, error) {
 		return 0, fmt.Errorf("%w: %d of %d", ErrExhausted, previous, OpeningMax)
 	}
 	next := previous + 1
-	days := now.Sub(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)) / (24 * time.Hour)
-	if days > 0 && uint64(days) <= OpeningMax {
+	// Seconds, for a time.Duration ends after 292 years.
+	days := (now.Unix() - openingsBegin) / (24 * 60 * 60)
+	if days > 0 && days <= OpeningMax {
 		next = max(next, uint64(days))
 	}
 	return next, nil
