@@ -36,6 +36,8 @@ type Step struct {
 	// Cut is set with NewGroup if the cursor's previous group got frames that
 	// this cursor never took: its stream must not look complete.
 	Cut bool
+	// More says that the track has ended: another Take tells how.
+	More bool
 	// Shared holds the frames instead of dst if they are over InlineBytes. The
 	// bytes must not be changed, and must be given back with Release.
 	Shared []byte
@@ -51,13 +53,20 @@ type Cursor struct {
 
 	// All below are guarded by track.mu.
 	index   int // in track.cursors; -1 when closed
-	started bool
-	ordinal uint64 // of the group that the cursor is in
-	at      int    // bytes of it that were taken
-	frames  int
+	place   place
+	before  place // of the last Take, for Undo
+	rewound bool
 	low     uint64
 	high    uint64
 	pinned  *group
+}
+
+// place is where a cursor is: the group, and what was taken of it.
+type place struct {
+	started bool
+	ordinal uint64
+	bytes   int
+	frames  int
 }
 
 // NewCursor returns a cursor before the newest group. From then on wake is
@@ -75,8 +84,8 @@ func (t *Track) NewCursor(wake func()) *Cursor {
 	return c
 }
 
-// Close ends the cursor. A second call does nothing. Shared bytes that were not
-// released count as released.
+// Close ends the cursor. A second call does nothing. Shared bytes stay valid
+// until they are released.
 func (c *Cursor) Close() {
 	t := c.track
 	t.mu.Lock()
@@ -92,7 +101,6 @@ func (c *Cursor) Close() {
 	t.cursors[last] = nil
 	t.cursors = t.cursors[:last]
 	c.index = -1
-	c.releaseLocked()
 }
 
 // ownCursorsLocked makes sure that nobody iterates over the list that is about
@@ -116,13 +124,12 @@ func (c *Cursor) SetRange(low, high uint64) {
 func (c *Cursor) Rewind() {
 	c.track.mu.Lock()
 	defer c.track.mu.Unlock()
-	c.started = false
+	c.rewound = true
 }
 
 // Take appends the frames that the cursor has not taken to dst, or returns them
 // as Step.Shared if they are many, and moves past them. A closed cursor is Idle.
-// While shared bytes are out, the cursor must not be used but for Release,
-// Close, SetRange and Rewind.
+// While shared bytes are out, Take must not be called.
 func (c *Cursor) Take(dst []byte) ([]byte, Step) {
 	t := c.track
 	t.mu.Lock()
@@ -140,20 +147,20 @@ func (c *Cursor) Take(dst []byte) ([]byte, Step) {
 	if g == nil || g.sequence < c.low || g.sequence > c.high {
 		return dst, c.endLocked()
 	}
-	step := Step{Kind: MoreFrames, Sequence: g.sequence}
-	if !c.started || c.ordinal != t.ordinal {
+	step := Step{Kind: MoreFrames, Sequence: g.sequence, More: t.ended != running}
+	from := c.place
+	if !from.started || c.rewound || from.ordinal != t.ordinal {
 		step.Kind = NewGroup
-		if c.started {
-			step.Superseded = t.ordinal - c.ordinal - 1
-			step.Cut = c.behindLocked()
-		}
-		c.started, c.ordinal, c.at, c.frames = true, t.ordinal, 0, 0
-	} else if c.at == len(g.bytes) {
+		step.Superseded, step.Cut = c.leftLocked()
+		from = place{started: true, ordinal: t.ordinal}
+	} else if from.frames == g.frames {
 		return dst, c.endLocked()
 	}
-	step.Frames = g.frames - c.frames
-	rest := g.bytes[c.at:]
-	c.at, c.frames = len(g.bytes), g.frames
+	rest := g.bytes[from.bytes:]
+	step.Frames = g.frames - from.frames
+	c.before, c.rewound = c.place, false
+	from.bytes, from.frames = len(g.bytes), g.frames
+	c.place = from
 	if len(rest) > InlineBytes {
 		g.pins++
 		c.pinned = g
@@ -163,15 +170,30 @@ func (c *Cursor) Take(dst []byte) ([]byte, Step) {
 	return append(dst, rest...), step
 }
 
-// behindLocked says whether the cursor's group, which is not the newest any
-// more, got frames that the cursor did not take. Only the last group's length is
-// known; of older ones it says yes if any group since could have grown.
-func (c *Cursor) behindLocked() bool {
-	t := c.track
-	if c.ordinal == t.ordinal-1 {
-		return c.frames != t.framesBefore
+// Undo takes the last Take back, which must have returned frames; shared bytes
+// count as released. The next Take chooses anew.
+func (c *Cursor) Undo() {
+	c.track.mu.Lock()
+	defer c.track.mu.Unlock()
+	c.releaseLocked()
+	c.place = c.before
+}
+
+// leftLocked says what the cursor leaves behind when it begins the newest group
+// (anew, perhaps): the number of groups that it skips, and whether the group
+// that it was in has frames that it did not take. Of older groups than the last
+// but one the length is not known; if one could have grown, the answer is yes.
+func (c *Cursor) leftLocked() (superseded uint64, cut bool) {
+	t, p := c.track, c.place
+	switch {
+	case !p.started:
+		return 0, false
+	case p.ordinal == t.ordinal:
+		return 0, p.frames != t.newest.frames
+	case p.ordinal == t.ordinal-1:
+		return 0, p.frames != t.framesBefore
 	}
-	return c.ordinal <= t.grown
+	return t.ordinal - p.ordinal - 1, p.ordinal <= t.grown
 }
 
 // endLocked is the step of a cursor that has taken all it may.
@@ -185,6 +207,13 @@ func (c *Cursor) endLocked() Step {
 		step.End = t.newest.sequence + 1
 	}
 	return step
+}
+
+// AbortCode says whether the track was aborted, and with which code.
+func (c *Cursor) AbortCode() (code protocol.StreamCode, ok bool) {
+	c.track.mu.Lock()
+	defer c.track.mu.Unlock()
+	return c.track.code, c.track.ended == aborted
 }
 
 // Release gives the shared bytes of the last Take back.

@@ -64,8 +64,8 @@ type Track struct {
 	// the last group that grew after it had begun.
 	framesBefore int
 	grown        uint64
-	ended   end
-	code    protocol.StreamCode // for aborted
+	ended        end
+	code         protocol.StreamCode // for aborted
 
 	cursors []*Cursor
 	walks   int // publications that iterate over cursors outside the lock
