@@ -97,7 +97,7 @@ type ApplyResult struct {
 }
 
 // Op inserts or deletes one row of a base relation.
-type Op = engine.Op
+type Op = analysis.Op
 
 // Transaction is one transaction of facts, decoded and checked against Program.
 type Transaction struct {
