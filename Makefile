@@ -37,11 +37,12 @@ race: ## the Go tests of the core under the race detector, with invariants check
 
 .PHONY: test-js
 test-js: ## the tests of sdk/js under Node
-	@if [ -f sdk/js/package.json ]; then $(TESTRUN) npm sdk/js; fi
+	@if [ -f sdk/js/package.json ]; then $(TESTRUN) npm sdk/js test; fi
 
 .PHONY: browser
 browser: ## the tests that drive Chromium
 	$(TESTRUN) go -tags browser -run '^TestBrowser' -timeout 8m ./host/...
+	@if grep -qs '"test:browser"' sdk/js/package.json; then $(TESTRUN) npm sdk/js test:browser; fi
 
 .PHONY: bundle-check
 bundle-check: ## build the demo page's script again and compare it with the committed one

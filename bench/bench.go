@@ -12,10 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heddle-live/heddle/bench/floor"
+	"github.com/heddle-live/heddle/bench/views"
 )
 
 // Limits of what may be asked for.
 const (
+	edgesMax  = 100_000_000
 	keysMax   = 10_000
 	writesMax = 10_000_000
 )
@@ -36,7 +38,7 @@ exit status is 1 if a cell is not in order.`,
 		Example: "  heddle bench floor\n  heddle bench views --edges 1000000 --keys 1,1000 --json",
 		Args:    cobra.NoArgs,
 	}
-	c.AddCommand(floorCommand(), floorServerCommand())
+	c.AddCommand(floorCommand(), viewsCommand(), floorServerCommand())
 	return c
 }
 
@@ -51,8 +53,9 @@ func floorCommand() *cobra.Command {
 		Long: `One write is an HTTP POST, one synced batch in the store, and one write to the
 stream of one of the connected viewers; nothing else happens. What a server of
 live views costs above this is its own.`,
-		Example: "  heddle bench floor\n  heddle bench floor --keys 1000 --writes 5000 --transport webtransport",
-		Args:    cobra.NoArgs,
+		Example: `  heddle bench floor
+  heddle bench floor --keys 1000 --writes 5000 --transport webtransport`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkSizes(keys, writes); err != nil {
 				return err
@@ -66,10 +69,50 @@ live views costs above this is its own.`,
 		},
 	}
 	flags := c.Flags()
-	flags.IntSliceVar(&keys, "keys", []int{1, 100, 1000}, "viewers connected, a cell for each number")
+	flags.IntSliceVar(&keys, "keys", []int{1, 100, 1000}, "viewers, a cell for each number")
 	flags.IntVar(&writes, "writes", 2000, "writes measured in each cell")
 	flags.StringVar(&o.Transport, "transport", "quic", "how viewers connect: quic or webtransport")
-	flags.StringVar(&o.Directory, "dir", "", "where the store is made (default the temporary directory)")
+	flags.StringVar(&o.Directory, "dir", "", "where the store is made (default temporary)")
+	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
+	return c
+}
+
+func viewsCommand() *cobra.Command {
+	var asJSON bool
+	o := views.Options{
+		Floor: floor.Options{Command: []string{"bench", floorServer}}, Serve: []string{"serve"},
+	}
+	c := &cobra.Command{
+		Use:   "views",
+		Short: "Measure what keyed views cost above the floor",
+		Long: `One family, a viewer for each key, one durable write at a time that changes the
+rows of one key. Every frame is verified, and that no other viewer gets one. The
+floor is measured in the same run, in turn with the server.`,
+		Example: `  heddle bench views
+  heddle bench views --edges 1000000 --keys 1,1000 --writes 2000 --transport webtransport`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkSizes(o.Keys, o.Writes); err != nil {
+				return err
+			}
+			if o.Edges < 1 || o.Edges > edgesMax {
+				return fmt.Errorf("--edges %d: want 1 to %d", o.Edges, edgesMax)
+			}
+			cmd.SilenceUsage = true
+			o.Floor.Directory = o.Directory
+			r, err := views.Run(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return r.Write(cmd.OutOrStdout(), asJSON)
+		},
+	}
+	flags := c.Flags()
+	flags.IntVar(&o.Edges, "edges", 100_000, "edges in the graph, in whole chains of three")
+	flags.IntSliceVar(&o.Keys, "keys", []int{1, 300}, "viewers, a cell for each number")
+	flags.IntVar(&o.Writes, "writes", 1000, "writes measured in each cell")
+	flags.StringVar(&o.Transport, "transport", "quic", "how viewers connect: quic or webtransport")
+	flags.StringVar(&o.Directory, "dir", "", "where journal and store are made (default temporary)")
 	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return c
 }

@@ -1,9 +1,9 @@
 // Command testrun runs a suite and adds up its tests, so that the closing line
 // of CI counts what ran and nothing else.
 //
-//	testrun go ARGS...     runs `go test -json ARGS...`
-//	testrun npm DIRECTORY  runs `npm test` there (Node's own test runner)
-//	testrun total FILE     prints the closing line of the results in FILE
+//	testrun go ARGS...            runs `go test -json ARGS...`
+//	testrun npm DIRECTORY SCRIPT  runs a script there that calls Node's test runner
+//	testrun total FILE            prints the closing line of the results in FILE
 //
 // The first two print what a person wants to read (failures in full, one line a
 // package), append one line for each test to the file that TEST_RESULTS names,
@@ -25,8 +25,8 @@ import (
 )
 
 func main() {
-	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: testrun go ARGS... | npm DIRECTORY | total FILE")
+	if len(os.Args) < 3 || os.Args[1] == "npm" && len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: testrun go ARGS... | npm DIRECTORY SCRIPT | total FILE")
 		os.Exit(2)
 	}
 	var results []result
@@ -35,7 +35,7 @@ func main() {
 	case "go":
 		results, err = runGo(args, os.Stdout)
 	case "npm":
-		results, err = runNpm(args[0], os.Stdout)
+		results, err = runNpm(args[0], args[1], os.Stdout)
 	case "total":
 		err = printTotal(args[0], os.Stdout)
 	default:
@@ -130,10 +130,10 @@ func readEvents(in io.Reader, out io.Writer) []result {
 }
 
 // summaryLine is a count in the closing lines of Node's test runner.
-var summaryLine = regexp.MustCompile(`^(?:#|ℹ) (pass|fail|skipped) (\d+)$`)
+var summaryLine = regexp.MustCompile(`^(?:#|ℹ) (pass|fail|cancelled|skipped) (\d+)$`)
 
-func runNpm(dir string, out io.Writer) ([]result, error) {
-	cmd := exec.Command("npm", "test", "--silent")
+func runNpm(dir, script string, out io.Writer) ([]result, error) {
+	cmd := exec.Command("npm", "run", "--silent", script)
 	cmd.Dir = dir
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
@@ -146,7 +146,8 @@ func runNpm(dir string, out io.Writer) ([]result, error) {
 	var results []result
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, 16<<20)
-	runs := 0 // summaries seen: `npm test` may run several
+	suite := filepath.ToSlash(dir) + " " + script
+	runs := 0 // summaries seen: a script may run several
 	for lines.Scan() {
 		fmt.Fprintln(out, lines.Text())
 		m := summaryLine.FindStringSubmatch(lines.Text())
@@ -154,18 +155,23 @@ func runNpm(dir string, out io.Writer) ([]result, error) {
 			continue
 		}
 		n, _ := strconv.Atoi(m[2])
-		outcome := strings.TrimSuffix(m[1], "ped")
-		if outcome == "pass" {
-			runs++
+		outcome := m[1]
+		switch outcome {
+		case "pass":
+			runs++ // the first line of a summary
+		case "skipped":
+			outcome = "skip"
+		case "cancelled":
+			outcome = "fail"
 		}
 		for i := range n {
 			results = append(results,
-				result{outcome, fmt.Sprintf("%s run %d %s %d", filepath.ToSlash(dir), runs, outcome, i)})
+				result{outcome, fmt.Sprintf("%s run %d %s %d", suite, runs, m[1], i)})
 		}
 	}
 	err = cmd.Wait()
 	if err != nil && len(results) == 0 {
-		results = append(results, result{"fail", dir})
+		results = append(results, result{"fail", suite})
 	}
 	return results, err
 }

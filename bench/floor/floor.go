@@ -14,6 +14,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/heddle-live/heddle/bench/process"
@@ -62,7 +63,7 @@ func Start(ctx context.Context, o Options) (_ *Floor, err error) {
 	if f.directory, err = os.MkdirTemp(o.Directory, "heddle-floor-"); err != nil {
 		return nil, err
 	}
-	f.child, err = process.StartSelf(ctx, o.Env, append(o.Command, f.directory)...)
+	f.child, err = process.StartSelf(ctx, o.Env, append(slices.Clone(o.Command), f.directory)...)
 	if err != nil {
 		return nil, err
 	}

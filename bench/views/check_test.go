@@ -57,10 +57,16 @@ func TestCheck(t *testing.T) {
 		{"another revision", func(c *frame.Change) { c.Revision = 8 }, "revision 8, the write has 9"},
 		{"skipped", func(c *frame.Change) { c.Skipped = true }, "skipped=true"},
 		{"gap", func(c *frame.Change) { c.Outcome = frame.Gap }, "was gap"},
-		{"foreign row", func(c *frame.Change) { c.Entered = []frame.Row{row(0, 5001)} }, "entered [[0 5001]]"},
+		{
+			"foreign row", func(c *frame.Change) { c.Entered = []frame.Row{row(0, 5001)} },
+			"entered [[0 5001]]",
+		},
 		{"nothing entered", func(c *frame.Change) { c.Entered = nil }, "entered []"},
 		{"row stayed", func(c *frame.Change) { c.Left = nil }, "left []"},
-		{"closed", func(c *frame.Change) { c.Closed = &frame.Closed{Code: "busy"} }, "busy"},
+		{
+			"closed", func(c *frame.Change) { c.Closed = &frame.Closed{Code: "busy"} },
+			"busy",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -59,7 +59,8 @@ func (r *rest) raw(
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if response.StatusCode/100 != 2 {
-		return nil, fmt.Errorf("%s %s: %s: %s", method, path, response.Status, bytes.TrimSpace(text))
+		return nil, fmt.Errorf("%s %s: %s: %s",
+			method, path, response.Status, bytes.TrimSpace(text))
 	}
 	return text, nil
 }
@@ -69,7 +70,8 @@ func (r *rest) createGraph(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return r.call(ctx, http.MethodPost, "/v1/graphs", "application/json", bytes.NewReader(body), nil)
+	return r.call(ctx, http.MethodPost, "/v1/graphs", "application/json",
+		bytes.NewReader(body), nil)
 }
 
 func (r *rest) apply(ctx context.Context, graph, program string) error {
