@@ -60,7 +60,6 @@ live views costs above this is its own.`,
 			if err := checkSizes(keys, writes); err != nil {
 				return err
 			}
-			cmd.SilenceUsage = true
 			r, err := floor.Run(cmd.Context(), o, keys, writes)
 			if err != nil {
 				return err
@@ -98,7 +97,6 @@ floor is measured in the same run, in turn with the server.`,
 			if o.Edges < 1 || o.Edges > edgesMax {
 				return fmt.Errorf("--edges %d: want 1 to %d", o.Edges, edgesMax)
 			}
-			cmd.SilenceUsage = true
 			o.Floor.Directory = o.Directory
 			r, err := views.Run(cmd.Context(), o)
 			if err != nil {
@@ -124,7 +122,6 @@ func floorServerCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cmd.SilenceUsage = true
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			ctx, cancel := untilEOF(ctx, cmd.InOrStdin())
