@@ -49,7 +49,8 @@ func openAPIDocument(table []route, version string, limits Limits) ([]byte, erro
 }
 
 // openAnswers lets every schema but those of requests have further members:
-// clients ignore what they do not know, this server does not.
+// clients ignore what they do not know, this server does not. No array of ours
+// is ever null.
 func openAnswers(table []route, registry huma.Registry) {
 	requests := map[*huma.Schema]bool{}
 	for _, r := range table {
@@ -63,6 +64,21 @@ func openAnswers(table []route, registry huma.Registry) {
 		if !requests[s] {
 			s.AdditionalProperties = nil
 		}
+		neverNull(s)
+	}
+}
+
+func neverNull(s *huma.Schema) {
+	if s == nil {
+		return
+	}
+	s.Nullable = false
+	neverNull(s.Items)
+	for _, p := range s.Properties {
+		neverNull(p)
+	}
+	if values, ok := s.AdditionalProperties.(*huma.Schema); ok {
+		neverNull(values)
 	}
 }
 
