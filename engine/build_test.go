@@ -163,7 +163,9 @@ func vals(cells ...any) []value.Value {
 	return row
 }
 
-func ins(relation string, cells ...any) analysis.Op { return analysis.Op{Relation: relation, Row: vals(cells...)} }
+func ins(relation string, cells ...any) analysis.Op {
+	return analysis.Op{Relation: relation, Row: vals(cells...)}
+}
 
 func del(relation string, cells ...any) analysis.Op {
 	return analysis.Op{Relation: relation, Row: vals(cells...), Delete: true}

@@ -40,6 +40,7 @@ type transformer struct {
 	waiting    []pattern
 	components []int // of relations, by the program's rules
 	clauses    map[analysis.RelationID][]*analysis.Rule
+	unfolder   *unfolder
 }
 
 func newTransformer(c Config) *transformer {
@@ -58,6 +59,10 @@ func newTransformer(c Config) *transformer {
 		}
 	}
 	t.components, _ = stronglyConnected(edges)
+	t.unfolder = &unfolder{
+		program: c.Program, clauses: t.clauses,
+		known: make(map[analysis.RelationID]*analysis.Rule),
+	}
 	return t
 }
 
@@ -192,6 +197,8 @@ type clause struct {
 }
 
 func (t *transformer) clause(c clause) error {
+	unfolded := t.unfolder.body(c.body)
+	c.body = &unfolded
 	atoms := make([][]operand, len(c.body.Atoms))
 	for i, a := range c.body.Atoms {
 		var err error
