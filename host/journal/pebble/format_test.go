@@ -92,7 +92,7 @@ func TestReceiptVector(t *testing.T) {
 
 // TestStoreVector pins every key and value that a small graph leaves.
 func TestStoreVector(t *testing.T) {
-	j := openGraph(t, vfs.NewMem(), "j")
+	j := openGraph(t, vfs.NewMem(), "/j")
 	defer j.Close()
 	g := j.graphs["g"]
 	g.head.Epoch = vectorHead().Epoch // not the random one
@@ -194,7 +194,7 @@ func TestAppendAllocations(t *testing.T) {
 	if checkPromises {
 		t.Skip("checked promises read, and reads allocate")
 	}
-	j := openGraph(t, vfs.NewMem(), "j")
+	j := openGraph(t, vfs.NewMem(), "/j")
 	defer j.Close()
 	var o oneFact
 	for range 100 {
@@ -207,7 +207,7 @@ func TestAppendAllocations(t *testing.T) {
 
 // TestLargeRecord: a load of many facts goes in and leaves no large buffer.
 func TestLargeRecord(t *testing.T) {
-	j := openGraph(t, vfs.NewMem(), "j")
+	j := openGraph(t, vfs.NewMem(), "/j")
 	defer j.Close()
 	r := &journal.Record{Revision: 1, Effective: true}
 	const n = 300_000

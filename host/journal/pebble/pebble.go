@@ -61,15 +61,19 @@ type Options struct {
 	// goroutine that meets a Fatal that does return is stopped for ever, for
 	// nothing it holds can be trusted.
 	Fatal func(error)
+
+	// tune lets tests make the store small and busy.
+	tune func(*pebble.Options)
 }
 
 // Journal is a journal.Journal in one directory. Its methods may be called
 // concurrently.
 type Journal struct {
 	dir     string
-	fs      vfs.FS
+	fs      *keepFS
 	logger  *slog.Logger
 	fatal   func(error)
+	tune    func(*pebble.Options)
 	db      *pebble.DB
 	lock    *pebble.Lock
 	space   space
@@ -93,11 +97,11 @@ var _ journal.Journal = (*Journal)(nil)
 // confined to one graph is returned by the calls for that graph instead.
 func Open(dir string, options Options) (*Journal, error) {
 	j := &Journal{
-		dir: dir, fs: options.FS, logger: options.Logger, fatal: options.Fatal,
-		admin: newTurn(), graphs: map[string]*graph{},
+		dir: dir, fs: &keepFS{FS: options.FS}, logger: options.Logger, fatal: options.Fatal,
+		tune: options.tune, admin: newTurn(), graphs: map[string]*graph{},
 	}
-	if j.fs == nil {
-		j.fs = vfs.Default
+	if options.FS == nil {
+		j.fs.FS = vfs.Default
 	}
 	if j.logger == nil {
 		j.logger = slog.New(slog.DiscardHandler)
@@ -114,7 +118,7 @@ func Open(dir string, options Options) (*Journal, error) {
 
 func (j *Journal) open() (err error) {
 	store := j.storeDir()
-	if err := j.fs.MkdirAll(store, 0o700); err != nil {
+	if err := makeDirs(j.fs, store); err != nil {
 		return fmt.Errorf("make the directory: %w", err)
 	}
 	if err := j.takeLock(store); err != nil {
@@ -150,6 +154,9 @@ func (j *Journal) storeOptions() *pebble.Options {
 		// mostly absent: a filter answers from memory.
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	if j.tune != nil {
+		j.tune(o)
+	}
 	return o
 }
 
@@ -177,13 +184,17 @@ func (j *Journal) checkFormat() error {
 	if err := errors.Join(it.Error(), it.Close()); err != nil {
 		return j.storeError(err)
 	}
+	remembered := len(j.witness.names())
+	if !empty && remembered > 0 {
+		return j.damage(journal.ErrCorrupt, "", "the store", "its key "+formatKey+" is missing", nil)
+	}
 	if !empty {
 		return fmt.Errorf("%w: a store that is not empty has no key %s; is %s a journal?",
 			journal.ErrFormat, formatKey, j.dir)
 	}
-	if len(j.witness.entries) > 0 {
+	if remembered > 0 {
 		return j.damage(journal.ErrGap, "", "the store", fmt.Sprintf(
-			"it is empty, and the witness remembers %d graphs", len(j.witness.entries)), nil)
+			"it is empty, and the witness remembers %d graphs", remembered), nil)
 	}
 	return j.db.Set([]byte(formatKey), []byte(formatValue), pebble.Sync)
 }
@@ -204,7 +215,9 @@ func (j *Journal) loadGraphs() error {
 			return errors.Join(err, it.Close())
 		}
 		g := newGraph(name)
-		g.broken = j.loadHead(g)
+		if g.broken = j.loadHead(g); g.broken == nil {
+			g.broken = j.checkWitness(name, g.head)
+		}
 		g.unwitnessed = j.witness.absent && g.head.Opening > 0
 		j.graphs[name] = g
 		ok = it.SeekGE(g.end)
@@ -215,12 +228,16 @@ func (j *Journal) loadGraphs() error {
 	for _, name := range j.witness.names() {
 		if j.graphs[name] == nil {
 			g := newGraph(name)
-			g.broken = j.damage(journal.ErrGap, name, "the store", "it does not hold the graph, and "+
-				"the witness remembers it at "+j.witness.entries[name].String(), nil)
+			g.broken = j.checkWitness(name, head{})
 			j.graphs[name] = g
 		}
 	}
-	return nil
+	for _, g := range j.graphs {
+		if g.broken != nil {
+			return nil // the store may be in disorder: its old files stay
+		}
+	}
+	return j.fs.allow()
 }
 
 func (j *Journal) loadHead(g *graph) error {

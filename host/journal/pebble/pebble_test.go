@@ -14,7 +14,7 @@ func TestConformance(t *testing.T) {
 		name    string
 		storage func(t *testing.T) (vfs.FS, string)
 	}{
-		{"memory", func(*testing.T) (vfs.FS, string) { return vfs.NewMem(), "j" }},
+		{"memory", func(*testing.T) (vfs.FS, string) { return vfs.NewMem(), "/j" }},
 		{"disk", func(t *testing.T) (vfs.FS, string) { return vfs.Default, t.TempDir() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {

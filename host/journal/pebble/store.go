@@ -87,7 +87,7 @@ func (j *Journal) mayWrite() error {
 func (j *Journal) damage(kind error, graph, where, what string, cause error) error {
 	return &journal.DamageError{
 		Kind: kind, Graph: graph, Where: where, What: what, Cause: cause,
-		Remedy: fmt.Sprintf("nothing was changed: keep a copy of %s and restore it from a backup", j.dir),
+		Remedy: fmt.Sprintf("keep a copy of %s as it is, and restore it from a backup", j.dir),
 	}
 }
 
@@ -108,7 +108,41 @@ func (j *Journal) storeError(err error) error {
 	if pebble.IsCorruptionError(err) {
 		return j.damage(journal.ErrCorrupt, "", "the store", "", err)
 	}
+	if errors.Is(err, os.ErrNotExist) {
+		return j.damage(journal.ErrCorrupt, "", "the store", "a file is missing", err)
+	}
 	return fmt.Errorf("store: %w", err)
+}
+
+// makeDirs makes a directory and those above it, and syncs the entry of each
+// that is new: a store in a directory that a power cut forgets is lost.
+func makeDirs(fs vfs.FS, dir string) error {
+	var parents []string
+	for d := dir; ; d = fs.PathDir(d) {
+		if _, err := fs.Stat(d); err == nil || fs.PathDir(d) == d {
+			break
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		parents = append(parents, fs.PathDir(d))
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, parent := range parents {
+		if err := syncDir(fs, parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // holderName is the file that says who holds the lock.

@@ -32,7 +32,7 @@ type witnessEntry struct {
 
 // String is for messages.
 func (e witnessEntry) String() string {
-	return fmt.Sprintf("opening %d, revision %d", e.opening, e.revision)
+	return fmt.Sprintf("opening %d, revision %d, hash %x…", e.opening, e.revision, e.hash[:8])
 }
 
 // witness is the file beside the store that remembers how far each graph had
@@ -185,34 +185,20 @@ func (j *Journal) replaceFile(name string, b []byte) error {
 	if err := j.fs.Rename(fresh, path); err != nil {
 		return err
 	}
-	d, err := j.fs.OpenDir(j.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return syncDir(j.fs, j.dir)
 }
 
-// checkWitness holds a graph's head against the witness, and returns the opening
-// number that the next one must exceed.
-func (j *Journal) checkWitness(g *graph, h head) (previous uint64, err error) {
-	e, ok := j.witness.get(g.name)
-	if !ok {
-		if g.unwitnessed {
-			// Somebody removed the file and so accepts a loss: as after a restore,
-			// the sequences go on above all that may have been lost.
-			return h.Opening + journal.OpeningsPerRestore, nil
-		}
-		return h.Opening, nil
+// checkWitness holds the head of a graph in the store against the witness.
+func (j *Journal) checkWitness(name string, h head) error {
+	e, ok := j.witness.get(name)
+	if !ok || h.Opening >= e.opening && (h.Revision > e.revision || h.Revision == e.revision && h.Hash == e.hash) {
+		return nil
 	}
 	is := witnessEntry{h.Opening, h.Revision, h.Hash}
-	if h.Opening < e.opening || h.Revision < e.revision || h.Revision == e.revision && h.Hash != e.hash {
-		return 0, &journal.DamageError{
-			Kind: journal.ErrGap, Graph: g.name, Where: "the store",
-			What: fmt.Sprintf("it is at %v with hash %x…, and has been at %v with hash %x…: newest files are missing",
-				is, h.Hash[:8], e, e.hash[:8]),
-			Remedy: fmt.Sprintf("restore %s from a backup; or remove the file %s in it to accept the loss",
-				j.dir, witnessName),
-		}
+	return &journal.DamageError{
+		Kind: journal.ErrGap, Graph: name, Where: "the store",
+		What: fmt.Sprintf("it holds the graph at %v, which has been at %v: newest files are missing", is, e),
+		Remedy: fmt.Sprintf("restore %s from a backup; or remove the file %s in it to accept the loss",
+			j.dir, witnessName),
 	}
-	return h.Opening, nil
 }
