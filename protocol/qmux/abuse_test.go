@@ -221,66 +221,64 @@ func TestPeerThatNeverReads(t *testing.T) {
 	t.Fatal("the socket took everything")
 }
 
+// unconnected is a session behind the peer's parameters that has no socket, no
+// reader and no writer.
+func unconnected(t testing.TB, cfg Config) *session {
+	t.Helper()
+	s := newSession(nil, testToken, true, cfg.parameters())
+	s.ticker = time.AfterFunc(time.Hour, func() {})
+	t.Cleanup(func() { s.ticker.Stop() })
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	if err := s.record(testParameters()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestPeerThatPilesUpAnswers(t *testing.T) {
-	p := newRawPeer(t, Config{})
-	p.send(t, websocket.MessageBinary, testParameters())
-	s := p.session.(*session)
-	s.mu.Lock()
+	s := unconnected(t, Config{})
 	s.queue.bytes = make([]byte, controlBytesMax+1) // as if unread for long
-	s.mu.Unlock()
 	if err := s.record(appendFrame(nil, framePing, 1)); !errors.Is(err, errRule) {
 		t.Errorf("got %v", err)
 	}
-	s.fail(errors.New("test over"), nil, websocket.StatusNormalClosure)
 }
 
 func TestIdlePeerIsGivenUp(t *testing.T) {
-	p := newRawPeer(t, Config{})
-	s := p.session.(*session)
-	p.send(t, websocket.MessageBinary, testParameters())
-	if _, err := s.OpenUniStream(testContext(t)); err != nil { // parameters are there
-		t.Fatal(err)
-	}
-	s.mu.Lock()
+	s := unconnected(t, Config{})
 	s.lastReceived = time.Now().Add(-2 * s.idle)
-	s.mu.Unlock()
 	s.tick()
-	<-s.ctx.Done()
-	if cause := context.Cause(s.ctx); !strings.Contains(cause.Error(), "nothing received") {
+	if cause := context.Cause(s.ctx); cause == nil ||
+		!strings.Contains(cause.Error(), "nothing received") {
 		t.Errorf("cause %v", cause)
 	}
 }
 
-func TestQuietSessionPings(t *testing.T) {
+func TestStuckWriteIsGivenUp(t *testing.T) {
 	p := newRawPeer(t, Config{})
 	s := p.session.(*session)
-	p.send(t, websocket.MessageBinary, testParameters())
-	if _, err := s.OpenUniStream(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	next := func() frame {
-		t.Helper()
-		_, record, err := p.conn.Read(testContext(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, _, err := parseFrame(record)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
-	if f := next(); f.kind != frameParameters {
-		t.Fatalf("first frame %#x", f.kind)
-	}
-	if f := next(); f.kind != framePing || f.value != 1 {
-		t.Fatalf("second frame %#x %d", f.kind, f.value)
-	}
 	s.mu.Lock()
-	s.lastSent = time.Now().Add(-s.idle / 2)
+	s.writingSince = time.Now().Add(-2 * s.idle)
 	s.mu.Unlock()
 	s.tick()
-	if f := next(); f.kind != framePing || f.value != 2 {
-		t.Fatalf("third frame %#x %d", f.kind, f.value)
+	if cause := context.Cause(s.ctx); cause == nil ||
+		!strings.Contains(cause.Error(), "does not read") {
+		t.Errorf("cause %v", cause)
+	}
+	<-s.readerDone
+}
+
+func TestQuietSessionPings(t *testing.T) {
+	s := unconnected(t, Config{})
+	s.queue.clear() // parameters and the first ping
+	s.lastSent = time.Now()
+	s.tick()
+	if len(s.queue.bytes) > 0 {
+		t.Errorf("pinged at once: % x", s.queue.bytes)
+	}
+	s.lastSent = time.Now().Add(-s.idle / 2)
+	s.tick()
+	f, _, err := parseFrame(s.queue.bytes)
+	if err != nil || f.kind != framePing || f.value != 2 {
+		t.Errorf("got %+v, %v", f, err)
 	}
 }

@@ -199,13 +199,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add(appendFrame(appendFrame(nil, frameReset, 0, 1, 2), frameStop, 0, 3))
 	f.Add(appendFrame(nil, frameMaxStreamData, 1, 2))
 	f.Fuzz(func(t *testing.T, record []byte) {
-		s := newSession(nil, testToken, true, Config{StreamWindowBytes: 64}.parameters())
-		s.ticker = time.AfterFunc(time.Hour, func() {})
-		defer s.ticker.Stop()
-		s.cancel = func(error) {}
-		if err := s.record(testParameters()); err != nil {
-			t.Fatal(err)
-		}
+		s := unconnected(t, Config{StreamWindowBytes: 64})
 		for range 2 {
 			if err := s.record(record); err != nil {
 				return

@@ -313,7 +313,9 @@ func (s *session) closeSocket(ctx context.Context) {
 			t.Stop()
 		}
 	}
-	_ = s.conn.Close(status, "")
+	if status != websocket.StatusGoingAway { // a peer given up answers nothing
+		_ = s.conn.Close(status, "")
+	}
 	_ = s.conn.CloseNow()
 }
 
