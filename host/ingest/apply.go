@@ -1,0 +1,189 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/heddle-live/heddle/engine"
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/parse"
+	"github.com/heddle-live/heddle/host/journal"
+)
+
+// ApplyOptions says how far Apply may go.
+type ApplyOptions struct {
+	DryRun    bool // only say what would change
+	AllowLoss bool // drop facts that the new program has no place for
+}
+
+// Applied says what Apply did, or with DryRun would do.
+type Applied struct {
+	Revision  uint64 // of the commit; of the program in force if nothing changed
+	Schema    uint64 // number of the program in force afterwards
+	Unchanged bool   // the text is the one in force already; nothing was written
+	Diff      *engine.Diff
+}
+
+// programRecord is how a program stands in the journal, as JSON. Format 1:
+// docs/formats/journal.md.
+type programRecord struct {
+	Format    int               `json:"format"`
+	Schema    uint64            `json:"schema"`
+	Source    string            `json:"source"`
+	Relations map[string]uint32 `json:"relations"`
+	Next      uint32            `json:"next_relation"`
+}
+
+// programFormat is the version of programRecord.
+const programFormat = 1
+
+// relation returns the journal's number of a base relation of the program.
+func (p *program) relation(name string) uint32 {
+	id, ok := p.relations[name]
+	if !ok {
+		panic("ingest: base relation without a number: " + name)
+	}
+	return id
+}
+
+// Check parses and analyses a program. Its errors are parse.Errors.
+func Check(source string) (*analysis.Program, error) {
+	file, err := parse.Program(source)
+	if err != nil {
+		return nil, err
+	}
+	return analysis.Analyse(file, source)
+}
+
+// Apply makes source the graph's whole program, in one commit of its own. A
+// program in error (parse.Errors), one that would lose facts without AllowLoss
+// (*engine.DataLossError) and the errors of Transact leave no trace.
+func (l *Loop) Apply(ctx context.Context, source string, opt ApplyOptions) (Applied, error) {
+	checked, err := Check(source)
+	if err != nil {
+		return Applied{}, err
+	}
+	var applied Applied
+	var failed error
+	if err := l.Call(ctx, func(t *Turn) {
+		applied, failed = l.apply(t, checked, opt)
+	}); err != nil {
+		return Applied{}, err
+	}
+	return applied, failed
+}
+
+// apply runs in the loop, with nothing staged.
+func (l *Loop) apply(t *Turn, checked *analysis.Program, opt ApplyOptions) (Applied, error) {
+	old := l.program.Load()
+	if old.schema > 0 && old.checked.Source == checked.Source {
+		return Applied{
+			Revision: old.revision, Schema: old.schema, Unchanged: true, Diff: &engine.Diff{},
+		}, nil
+	}
+	if opt.DryRun {
+		diff, err := l.engine.Plan(checked)
+		return Applied{Revision: l.position.Revision, Schema: old.schema, Diff: diff}, err
+	}
+	if l.readOnly.Load() {
+		return Applied{}, ErrReadOnly
+	}
+	next, drops := old.succeed(checked, l.position.Revision+1)
+	record, err := l.programRecord(next, drops)
+	if err != nil {
+		return Applied{}, err
+	}
+	diff, err := l.engine.Deploy(checked, opt.AllowLoss)
+	if err != nil {
+		return Applied{}, err
+	}
+	if err := l.seed(old, next, record); err != nil {
+		// The engine has the new program and the log has not.
+		l.failure = err
+		return Applied{}, err
+	}
+	l.records = append(l.records, record)
+	durable := l.append()
+	l.records = l.records[:0]
+	if !durable {
+		return Applied{}, ErrUnknownOutcome
+	}
+	l.program.Store(next)
+	*t = *l.lend()
+	l.cfg.Publisher.Deployed(t, diff)
+	l.cfg.Publisher.Publish(t)
+	return Applied{Revision: next.revision, Schema: next.schema, Diff: diff}, nil
+}
+
+// seed applies the program's seed facts if the graph never had a program.
+func (l *Loop) seed(old, next *program, record *journal.Record) error {
+	var ops []analysis.Op
+	if old.schema == 0 {
+		for _, fact := range next.checked.Seed {
+			ops = append(ops, analysis.Op{Relation: fact.Relation, Row: fact.Row})
+		}
+	}
+	if _, _, err := l.engine.Apply(next.revision, ops); err != nil {
+		return fmt.Errorf("graph %s: seed facts: %w", l.cfg.Graph, err)
+	}
+	for i := range ops {
+		record.Mutations = append(record.Mutations,
+			l.mutation(next.relation(ops[i].Relation), &ops[i]))
+	}
+	return nil
+}
+
+func (l *Loop) programRecord(p *program, drops []uint32) (*journal.Record, error) {
+	text, err := json.Marshal(programRecord{
+		Format: programFormat, Schema: p.schema, Source: p.checked.Source,
+		Relations: p.relations, Next: p.next,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("program record: %w", err)
+	}
+	return &journal.Record{
+		Revision: p.revision, TimeMillis: l.turn.NowMilli, Program: text, Drops: drops,
+	}, nil
+}
+
+// succeed returns the program that follows p with checked in force, and the
+// numbers of the relations whose facts go: those that are dropped and those
+// whose columns differ. A relation keeps its number while it keeps its facts.
+func (p *program) succeed(checked *analysis.Program, revision uint64) (*program, []uint32) {
+	next := &program{
+		checked: checked, revision: revision, schema: p.schema + 1,
+		relations: map[string]uint32{}, next: p.next,
+	}
+	for i := range checked.Relations {
+		r := &checked.Relations[i]
+		if r.Derived {
+			continue
+		}
+		if id, ok := p.relations[r.Name]; ok && p.keeps(r) {
+			next.relations[r.Name] = id
+			continue
+		}
+		next.next++
+		next.relations[r.Name] = next.next
+	}
+	var drops []uint32
+	for _, name := range slices.Sorted(maps.Keys(p.relations)) {
+		if id := p.relations[name]; next.relations[name] != id {
+			drops = append(drops, id)
+		}
+	}
+	return next, drops
+}
+
+// keeps reports whether the facts of p's relation of that name fit r.
+func (p *program) keeps(r *analysis.Relation) bool {
+	id, ok := p.checked.RelationNamed(r.Name)
+	if !ok {
+		return false
+	}
+	return slices.EqualFunc(p.checked.Relations[id].Columns, r.Columns,
+		func(a, b analysis.Column) bool { return a.Type == b.Type })
+}

@@ -1,0 +1,255 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/heddle-live/heddle/host/journal"
+)
+
+// tickPeriod is how often the publisher may tidy up and the disk is looked at.
+const tickPeriod = time.Second
+
+// trimStride is by how many records the log may exceed its limit before the
+// oldest are trimmed, so that trimming is rare.
+const trimStride = 4096
+
+// Run takes batches until ctx ends, then finishes what is queued and returns
+// nil. It returns an error if the log failed: memory is ahead of the disk then,
+// nobody was answered, and the process must end and recover.
+func (l *Loop) Run(ctx context.Context) error {
+	defer close(l.stopped)
+	tick := time.NewTicker(tickPeriod)
+	defer tick.Stop()
+	for l.failure == nil {
+		select {
+		case <-ctx.Done():
+			l.closing.Store(true)
+			l.drain()
+			return l.failure
+		case now := <-tick.C:
+			l.tick(now)
+		case it := <-l.queue:
+			l.take(it)
+		}
+	}
+	l.closing.Store(true)
+	return l.failure
+}
+
+// drain handles what was queued before closing was set.
+func (l *Loop) drain() {
+	for l.failure == nil {
+		select {
+		case it := <-l.queue:
+			l.take(it)
+		default:
+			return
+		}
+	}
+}
+
+// take gathers what else waits behind first, up to the batch limit, and works
+// through it in order. Transactions that follow each other share one append.
+func (l *Loop) take(first item) {
+	l.began = l.cfg.Nanos()
+	l.turn.NowMilli = l.cfg.Now().UnixMilli()
+	l.batch = append(l.batch[:0], first)
+fill:
+	for len(l.batch) < l.cfg.BatchTransactions {
+		select {
+		case it := <-l.queue:
+			l.batch = append(l.batch, it)
+		default:
+			break fill
+		}
+	}
+	for i := range l.batch {
+		it := l.batch[i]
+		l.batch[i] = item{}
+		if l.failure != nil {
+			continue // nobody is answered: the outcome is unknown
+		}
+		if it.tx != nil {
+			l.stage(it.tx)
+			continue
+		}
+		l.flush()
+		if l.failure == nil {
+			it.task(l.lend())
+		}
+	}
+	l.flush()
+}
+
+// lend returns the loop's turn, brought up to date.
+func (l *Loop) lend() *Turn {
+	t := &l.turn
+	t.Engine, t.loop, t.Epoch = l.engine, l, l.epoch
+	t.Revision, t.Schema = l.revision.Load(), l.program.Load().schema
+	return t
+}
+
+// flush makes the staged transactions durable, publishes them and answers.
+func (l *Loop) flush() {
+	if len(l.staged) == 0 {
+		return
+	}
+	if l.append() {
+		l.cfg.Publisher.Publish(l.lend())
+		l.answer()
+		l.observe()
+	}
+	clear(l.staged)
+	clear(l.records)
+	l.staged, l.records = l.staged[:0], l.records[:0]
+	l.engineNanos = 0
+	clear(l.receipts)
+}
+
+// append writes the staged records and moves the head. It
+// returns false, with failure set, if the log failed.
+func (l *Loop) append() bool {
+	before := l.cfg.Nanos()
+	// The write outlives every caller: a batch is durable for all or for none.
+	position, err := l.cfg.Journal.Append(context.Background(), l.cfg.Graph, l.records)
+	if err != nil {
+		l.failure = fmt.Errorf("graph %s: append to the journal: %w", l.cfg.Graph, err)
+		return false
+	}
+	if m := l.cfg.Metrics; m != nil && m.JournalSeconds != nil {
+		m.JournalSeconds(float64(l.cfg.Nanos()-before) / 1e9)
+	}
+	l.setPosition(position)
+	l.tuples = l.tuples[:0]
+	return true
+}
+
+func (l *Loop) setPosition(p journal.Position) {
+	l.position = p
+	l.revision.Store(p.Revision)
+	l.wake(p.Revision)
+}
+
+func (l *Loop) observe() {
+	m := l.cfg.Metrics
+	if m == nil {
+		return
+	}
+	m.Commits.Add(1)
+	m.Transactions.Add(uint64(len(l.records)))
+	m.EngineNanos.Add(uint64(l.engineNanos))
+	if m.CommitSeconds != nil {
+		m.CommitSeconds(float64(l.cfg.Nanos()-l.began) / 1e9)
+	}
+}
+
+// tick lets the publisher tidy up, looks at the disk and trims the log.
+func (l *Loop) tick(now time.Time) {
+	l.turn.NowMilli = l.cfg.Now().UnixMilli()
+	l.cfg.Publisher.Tick(l.lend(), now)
+	l.lookAtDisk()
+	keep := l.cfg.JournalRecords
+	if head := l.position.Revision; head > keep && head-keep > l.trimmed+trimStride {
+		if err := l.cfg.Journal.Trim(context.Background(), l.cfg.Graph, head-keep+1); err != nil {
+			l.cfg.Logger.Error("trim the journal", "graph", l.cfg.Graph, "err", err)
+			return
+		}
+		l.trimmed = head - keep
+	}
+}
+
+func (l *Loop) lookAtDisk() {
+	if l.cfg.FreeBytes == nil {
+		return
+	}
+	free, err := l.cfg.FreeBytes()
+	if err != nil {
+		l.cfg.Logger.Error("look at the free disk space", "graph", l.cfg.Graph, "err", err)
+		return
+	}
+	low := free < l.cfg.FreeBytesFloor
+	if l.readOnly.Swap(low) != low {
+		l.cfg.Logger.Warn("read-only by free disk space", "graph", l.cfg.Graph,
+			"read_only", low, "free_bytes", free, "floor_bytes", l.cfg.FreeBytesFloor)
+	}
+}
+
+// nextSequence counts publications in the present opening.
+func (l *Loop) nextSequence() uint64 {
+	l.publication++
+	sequence, ok := journal.Sequence(l.position.Opening, l.publication)
+	if ok {
+		return sequence
+	}
+	position, err := l.cfg.Journal.NextOpening(context.Background(), l.cfg.Graph, l.cfg.Now())
+	if err != nil {
+		l.failure = fmt.Errorf("graph %s: begin the log's next opening: %w", l.cfg.Graph, err)
+		return sequence
+	}
+	l.position, l.epoch, l.publication = position, position.Epoch.String(), 1
+	l.turn.Epoch = l.epoch
+	sequence, _ = journal.Sequence(position.Opening, 1)
+	return sequence
+}
+
+// waiter is a caller that waits for a revision.
+type waiter struct {
+	revision uint64
+	reached  chan struct{}
+}
+
+// waitRevision returns when the graph has published revision, with the
+// context's cause if that comes first, or with ErrClosing.
+func (l *Loop) waitRevision(ctx context.Context, revision uint64) error {
+	if l.revision.Load() >= revision {
+		return nil
+	}
+	w := &waiter{revision: revision, reached: make(chan struct{})}
+	l.mu.Lock()
+	if len(l.waiting) >= l.cfg.QueueTransactions {
+		l.mu.Unlock()
+		return ErrBusy
+	}
+	l.waiting = append(l.waiting, w)
+	l.mu.Unlock()
+	if l.revision.Load() >= revision {
+		l.wake(l.revision.Load()) // it came between the two looks
+	}
+	defer l.forget(w)
+	select {
+	case <-w.reached:
+		return nil
+	case <-l.stopped:
+		return ErrClosing
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *Loop) wake(revision uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept := l.waiting[:0]
+	for _, w := range l.waiting {
+		if w.revision <= revision {
+			close(w.reached)
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	clear(l.waiting[len(kept):])
+	l.waiting = kept
+}
+
+func (l *Loop) forget(w *waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, other := range l.waiting {
+		if other == w {
+			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/host/journal"
+)
+
+// Transaction is one transaction of facts, in order. Ops were checked against
+// Program; the loop owns them from the call on.
+type Transaction struct {
+	Program *analysis.Program
+	Ops     []analysis.Op
+	// Caller and IdempotencyKey name the request; without a key it is not
+	// remembered. RequestHash tells a repetition from another request.
+	Caller         string
+	IdempotencyKey string
+	RequestHash    [32]byte
+}
+
+// Receipt answers a durable transaction.
+type Receipt struct {
+	Revision uint64
+	Inserted int  // rows that were not there before
+	Deleted  int  // rows that are gone
+	Replayed bool // the key was known; nothing was written now
+}
+
+// receipt is a Receipt as the journal keeps it.
+type receipt struct {
+	Inserted int `json:"inserted"`
+	Deleted  int `json:"deleted"`
+}
+
+type receiptKey struct{ caller, key string }
+
+// pending is a transaction on its way through the loop.
+type pending struct {
+	tx      Transaction
+	receipt Receipt
+	err     error
+	done    chan struct{}
+}
+
+// Transact commits tx and returns when it is durable and published. Errors:
+// ErrBusy, ErrClosing, ErrReadOnly, ErrProgramChanged, ErrIdempotencyMismatch
+// and the engine's refusals leave no trace; ErrUnknownOutcome says that nobody
+// knows, and a repetition under the same key settles it.
+func (l *Loop) Transact(ctx context.Context, tx Transaction) (Receipt, error) {
+	p := &pending{tx: tx, done: make(chan struct{})}
+	if err := l.try(item{tx: p}); err != nil {
+		return Receipt{}, err
+	}
+	if err := l.await(ctx, p.done); err != nil {
+		return Receipt{}, err
+	}
+	return p.receipt, p.err
+}
+
+// stage applies one transaction to the engine and prepares its record; a
+// refused one is answered at once.
+func (l *Loop) stage(p *pending) {
+	staged, err := l.admit(p)
+	if staged {
+		return
+	}
+	if err != nil && l.cfg.Metrics != nil {
+		l.cfg.Metrics.Refused.Add(1)
+	}
+	p.err = err
+	close(p.done)
+}
+
+// admit returns true if p is part of the batch now, false if it is to be
+// answered at once, from a receipt or with an error.
+func (l *Loop) admit(p *pending) (bool, error) {
+	if p.tx.IdempotencyKey != "" {
+		if known, repeats, err := l.recall(p); known || repeats || err != nil {
+			return repeats, err
+		}
+	}
+	if l.readOnly.Load() {
+		return false, ErrReadOnly
+	}
+	if p.tx.Program != l.program.Load().checked {
+		return false, ErrProgramChanged
+	}
+	if err := l.engine.Check(p.tx.Ops); err != nil {
+		return false, err
+	}
+	revision := l.position.Revision + uint64(len(l.records)) + 1
+	before := l.cfg.Nanos()
+	inserted, deleted, err := l.engine.Apply(revision, p.tx.Ops)
+	l.engineNanos += l.cfg.Nanos() - before
+	if err != nil {
+		return false, err
+	}
+	p.receipt = Receipt{Revision: revision, Inserted: inserted, Deleted: deleted}
+	if p.tx.IdempotencyKey != "" {
+		l.receipts[receiptKey{p.tx.Caller, p.tx.IdempotencyKey}] = len(l.staged)
+	}
+	l.staged = append(l.staged, p)
+	l.records = append(l.records, l.record(p))
+	return true, nil
+}
+
+// recall looks for an earlier request under p's key: known ones are answered
+// from their receipt, repetitions within the batch join it without a record.
+func (l *Loop) recall(p *pending) (known, repeats bool, err error) {
+	key := receiptKey{p.tx.Caller, p.tx.IdempotencyKey}
+	if i, ok := l.receipts[key]; ok {
+		first := l.staged[i]
+		if first.tx.RequestHash != p.tx.RequestHash {
+			return false, false, ErrIdempotencyMismatch
+		}
+		p.receipt = first.receipt
+		p.receipt.Replayed = true
+		l.staged = append(l.staged, p)
+		return false, true, nil
+	}
+	r, err := l.cfg.Journal.Idempotent(context.Background(), l.cfg.Graph, key.caller, key.key)
+	if err != nil || r == nil {
+		return false, false, err
+	}
+	if r.RequestHash != p.tx.RequestHash {
+		return false, false, ErrIdempotencyMismatch
+	}
+	var kept receipt
+	if err := json.Unmarshal(r.Answer, &kept); err != nil {
+		return false, false, fmt.Errorf("receipt of revision %d: %w", r.Revision, err)
+	}
+	p.receipt = Receipt{
+		Revision: r.Revision, Inserted: kept.Inserted, Deleted: kept.Deleted, Replayed: true,
+	}
+	if l.cfg.Metrics != nil {
+		l.cfg.Metrics.Replayed.Add(1)
+	}
+	return true, false, nil
+}
+
+// record spells p's changes for the journal. The tuples live in a buffer that
+// is reused after the append.
+func (l *Loop) record(p *pending) *journal.Record {
+	in := l.program.Load()
+	r := &journal.Record{
+		Revision:   p.receipt.Revision,
+		TimeMillis: l.turn.NowMilli,
+		Mutations:  make([]journal.Mutation, len(p.tx.Ops)),
+		// With as many changes as ops, each op changed something.
+		Effective:      p.receipt.Inserted+p.receipt.Deleted == len(p.tx.Ops),
+		Caller:         p.tx.Caller,
+		IdempotencyKey: p.tx.IdempotencyKey,
+		RequestHash:    p.tx.RequestHash,
+	}
+	for i := range p.tx.Ops {
+		op := &p.tx.Ops[i]
+		r.Mutations[i] = l.mutation(in.relation(op.Relation), op)
+	}
+	if p.tx.IdempotencyKey != "" {
+		r.Answer = fmt.Appendf(nil, `{"inserted":%d,"deleted":%d}`,
+			p.receipt.Inserted, p.receipt.Deleted)
+	}
+	return r
+}
+
+func (l *Loop) mutation(relation uint32, op *analysis.Op) journal.Mutation {
+	from := len(l.tuples)
+	l.tuples = journal.AppendTuple(l.tuples, op.Row)
+	return journal.Mutation{
+		Relation: relation, Tuple: l.tuples[from:len(l.tuples):len(l.tuples)], Delete: op.Delete,
+	}
+}
+
+// answer tells the writers of the batch.
+func (l *Loop) answer() {
+	for i := range l.staged {
+		close(l.staged[i].done)
+	}
+}
