@@ -4,13 +4,14 @@
 // keeps no facts; the engine compiles its output into plans.
 package analysis
 
-import "github.com/heddle-live/heddle/engine/value"
+import (
+	"github.com/heddle-live/heddle/engine/parse"
+	"github.com/heddle-live/heddle/engine/value"
+)
 
-// Position is a place in source text; both count from 1, columns in UTF-8
-// characters. The zero Position means "not from a text".
-type Position struct {
-	Line, Column int
-}
+// Position is a place in source text. The zero Position means "not from a
+// text".
+type Position = parse.Position
 
 // Column is one named, statically typed column.
 type Column struct {
@@ -50,8 +51,8 @@ type Atom struct {
 	Terms    []Term
 }
 
-// Operator is a comparison operator. Equality is substituted away by the analysis
-// where it binds, and stays where both sides are known.
+// Operator is a comparison operator. Equality is substituted away by the
+// analysis where it binds, and stays where both sides are known.
 type Operator uint8
 
 // The comparison operators.
@@ -64,8 +65,9 @@ const (
 	Ge
 )
 
-// Comparison filters on two terms of one kind, both bound by the body's atoms
-// or parameters.
+// Comparison filters on two terms of one kind, both constant or bound by the
+// body's atoms or parameters. Two constants mean that the body never holds;
+// what always holds is left out.
 type Comparison struct {
 	Op          Operator
 	Left, Right Term
@@ -90,7 +92,7 @@ type Rule struct {
 	Head Atom
 	Body Body
 	Pos  Position
-	Text string
+	Text string // in one spelling: blanks and line breaks make no difference
 }
 
 // Query is a goal with conditions. Its first len(Parameters) variables are the
@@ -103,7 +105,7 @@ type Query struct {
 	Body       Body
 	Output     []Term
 	Columns    []Column // names and types of Output
-	Text       string   // canonical text, one spelling for one meaning up to names
+	Text       string   // canonical: queries of one text differ at most in names
 }
 
 // View is a named query. Views are leaves: no rule reads them. They share one
@@ -112,7 +114,7 @@ type View struct {
 	Name  string
 	Query Query
 	Pos   Position
-	Text  string // the declaration as written
+	Text  string // the declaration in one spelling
 }
 
 // Fact is one row of a base relation.
@@ -122,7 +124,7 @@ type Fact struct {
 }
 
 // Op is one operation of a transaction on a base relation: an insertion, or with
-// Delete a deletion, of one row.
+// Delete a deletion, of one row. The row may alias the text it was read from.
 type Op struct {
 	Relation string
 	Delete   bool
@@ -137,10 +139,16 @@ type Program struct {
 	Views     []View
 	Seed      []Fact // applied when the graph is new
 	Source    string // the text as it was given
+
+	names map[string]RelationID // nil in programs made by hand
 }
 
 // RelationNamed returns the relation called name, and false if there is none.
 func (p *Program) RelationNamed(name string) (RelationID, bool) {
+	if p.names != nil {
+		id, ok := p.names[name]
+		return id, ok
+	}
 	for i := range p.Relations {
 		if p.Relations[i].Name == name {
 			return RelationID(i), true

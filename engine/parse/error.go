@@ -71,13 +71,14 @@ func (es Errors) Unwrap() []error {
 	return errs
 }
 
-// Add appends e, unless es has its fill; it reports whether there is room for
-// more. Whoever finds no more room stops looking for faults.
-func (es *Errors) Add(e *Error) bool {
-	if len(*es) < errorsMax {
+// Full reports whether es has its fill. Whoever looks for faults stops then.
+func (es Errors) Full() bool { return len(es) >= errorsMax }
+
+// Add appends e unless es is full.
+func (es *Errors) Add(e *Error) {
+	if !es.Full() {
 		*es = append(*es, e)
 	}
-	return len(*es) < errorsMax
 }
 
 func (es Errors) join(text func(*Error) string) string {

@@ -69,7 +69,7 @@ func (p *parser) eachStatement(parse func()) {
 		default:
 			parse()
 		}
-		if len(p.errs) == errorsMax {
+		if p.errs.Full() {
 			return
 		}
 		from = next

@@ -1,0 +1,314 @@
+package analysis
+
+import (
+	"github.com/heddle-live/heddle/engine/parse"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+// clause is a rule or a query under analysis.
+type clause struct {
+	head       *parse.Atom // nil for a query
+	conditions []parse.Literal
+	goal       bool              // the first condition is the goal of a query
+	declared   []parse.TypedName // parameters of a view
+	adHoc      bool              // a query whose parameters are declared by use
+
+	atoms []RelationID // of the atoms among the conditions, in order
+	slots []*slot      // parameters as declared, then in order of appearance
+	names map[string]*slot
+	// kept are the comparisons that do not merely bind.
+	kept []parse.Comparison
+}
+
+// slot is a variable or a parameter of a clause. Those that `=` makes equal
+// form a class, whose root is the one that appears first; fields below the line
+// are those of a root.
+type slot struct {
+	name      string // with the $ of a parameter
+	parameter bool
+	pos       Position
+	order     int
+	parent    *slot
+
+	kind value.Kind // its own: declared, or of the first column it stands in
+	why  string     // where kind comes from
+
+	inAtom     bool
+	constants  []parse.Term // distinct values
+	parameters []*slot
+	inferred   value.Kind // the kind of the class
+}
+
+func (s *slot) root() *slot {
+	for s.parent != nil {
+		s = s.parent
+	}
+	return s
+}
+
+// bound reports whether the class has a value in every match of the body.
+func (s *slot) bound() bool {
+	r := s.root()
+	return r.inAtom || len(r.constants) > 0 || len(r.parameters) > 0
+}
+
+func newClause(head *parse.Atom, body []parse.Literal) *clause {
+	return &clause{head: head, conditions: body, names: map[string]*slot{}}
+}
+
+// newQueryClause returns the clause of a query. Without declared parameters it
+// is an ad-hoc query.
+func newQueryClause(q *parse.QueryTree, declared []parse.TypedName) *clause {
+	c := newClause(nil, append([]parse.Literal{{Atom: &q.Goal}}, q.Body...))
+	c.goal, c.declared, c.adHoc = true, declared, len(declared) == 0
+	for _, p := range declared {
+		s := c.add("$"+p.Name.Text, p.Name.Pos, true)
+		s.kind, s.why = p.Type, "as declared"
+	}
+	return c
+}
+
+func (c *clause) add(name string, pos Position, parameter bool) *slot {
+	s := &slot{name: name, pos: pos, parameter: parameter, order: len(c.slots)}
+	if parameter {
+		s.parameters = []*slot{s}
+	}
+	c.slots = append(c.slots, s)
+	c.names[name] = s
+	return s
+}
+
+// slotOf returns the slot of a term, nil for constants and wildcards and for
+// names that the clause does not have.
+func (c *clause) slotOf(t parse.Term) *slot {
+	switch t.Kind {
+	case parse.Variable:
+		return c.names[t.Name]
+	case parse.Parameter:
+		return c.names["$"+t.Name]
+	}
+	return nil
+}
+
+// mention makes the slot of a term that appears for the first time.
+func (a *analyser) mention(c *clause, t parse.Term, inAtom bool) {
+	s := c.slotOf(t)
+	switch {
+	case s == nil && t.Kind == parse.Variable:
+		s = c.add(t.Name, t.Pos, false)
+	case s == nil && t.Kind == parse.Parameter && c.adHoc:
+		s = c.add("$"+t.Name, t.Pos, true)
+	case s == nil && t.Kind == parse.Parameter:
+		a.unknownParameter(c, t)
+		s = c.add("$"+t.Name, t.Pos, true) // reported once
+	}
+	if s != nil && inAtom {
+		s.inAtom = true
+	}
+}
+
+func (a *analyser) unknownParameter(c *clause, t parse.Term) {
+	if !c.goal {
+		a.fail(t.Pos, "write a variable or a value; a view can bind it",
+			"only views have parameters, and $%s stands in a rule", t.Name)
+		return
+	}
+	var declared []string
+	for _, p := range c.declared {
+		declared = append(declared, p.Name.Text)
+	}
+	hint := "declare it behind the name of the view: $" + t.Name + ": type"
+	if near := nearest(t.Name, declared); near != "" {
+		hint = "did you mean $" + near + "?"
+	}
+	a.fail(t.Pos, hint, "the view has no parameter $%s", t.Name)
+}
+
+// resolveRule resolves the body and checks that it binds the head.
+func (a *analyser) resolveRule(c *clause) {
+	id, ok := a.program.names[c.head.Relation.Text]
+	if ok {
+		a.checkHeadArity(&a.program.Relations[id], c.head)
+	}
+	a.resolveClause(c)
+	if len(c.atoms) == 0 {
+		a.fail(c.head.Relation.Pos, "facts are inserted by transactions (heddle write)",
+			"the body of the rule has no relation")
+		return
+	}
+	for _, t := range c.head.Terms {
+		switch s := c.slotOf(t); {
+		case t.Kind == parse.Wildcard:
+			a.fail(t.Pos, "name a variable of the body or a value",
+				"`_` stands for any value and cannot stand in a head")
+		case t.Kind == parse.Parameter && s == nil:
+			a.unknownParameter(c, t)
+		case t.Kind == parse.Variable && s == nil:
+			a.fail(t.Pos, c.unboundHint(t.Name), "the body does not bind %s", t.Name)
+		}
+	}
+}
+
+func (a *analyser) checkHeadArity(r *Relation, head *parse.Atom) {
+	if r.Derived && len(r.Columns) != len(head.Terms) {
+		a.fail(head.Relation.Pos, "all rules of one relation have the same number of columns",
+			"%s has %s here and %s in line %d", r.Name, plural(len(head.Terms), "column"),
+			plural(len(r.Columns), "column"), r.Pos.Line)
+	}
+}
+
+// unboundHint returns what the writer of an unbound variable may have meant.
+func (c *clause) unboundHint(name string) string {
+	switch name {
+	case "True", "TRUE", "False", "FALSE":
+		return "true and false are written in lower case"
+	}
+	var bound []string
+	for _, s := range c.slots {
+		if !s.parameter && s.name != name && s.bound() {
+			bound = append(bound, s.name)
+		}
+	}
+	if near := nearest(name, bound); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "a variable is bound where it stands in a relation; add one that has " + name
+}
+
+// resolveClause looks up the relations of the body, makes its slots and their
+// classes, and checks that everything compared is bound.
+func (a *analyser) resolveClause(c *clause) {
+	for i, l := range c.conditions {
+		if l.Atom == nil {
+			a.mention(c, l.Comparison.Left, false)
+			a.mention(c, l.Comparison.Right, false)
+			continue
+		}
+		c.atoms = append(c.atoms, a.lookUp(l.Atom, c.goal && i == 0))
+		for _, t := range l.Atom.Terms {
+			a.mention(c, t, true)
+		}
+	}
+	for _, l := range c.conditions {
+		if l.Atom == nil && !c.unify(l.Comparison) {
+			c.kept = append(c.kept, l.Comparison)
+		}
+	}
+	reported := map[*slot]bool{}
+	for _, s := range c.slots {
+		if !s.bound() && !reported[s.root()] {
+			reported[s.root()] = true
+			a.fail(s.pos, c.unboundHint(s.name), "%s is compared, but the body does not bind it", s.name)
+		}
+	}
+}
+
+// lookUp returns the relation of an atom, and -1 after an error.
+func (a *analyser) lookUp(atom *parse.Atom, isGoal bool) RelationID {
+	name := atom.Relation.Text
+	id, ok := a.program.names[name]
+	if pos, isView := a.viewPos[name]; isView && !ok {
+		where := ""
+		if pos.Line > 0 {
+			where = " in line " + plainInt(pos.Line)
+		}
+		hint := "rules read relations only; write what the view" + where + " asks for"
+		if isGoal {
+			hint = "ask for what the view" + where + " asks for, or watch the view (heddle watch)"
+		}
+		a.fail(atom.Relation.Pos, hint, "%s is a view, not a relation", name)
+		return -1
+	}
+	if !ok {
+		message, hint := a.program.unknownRelation(name, false)
+		a.fail(atom.Relation.Pos, hint, "%s", message)
+		return -1
+	}
+	if r := &a.program.Relations[id]; len(r.Columns) != len(atom.Terms) {
+		hint := "write " + signature(r)
+		if len(atom.Terms) < len(r.Columns) {
+			hint = "it is " + signature(r) + "; write _ for a column that does not matter"
+		}
+		a.fail(atom.Relation.Pos, hint, "%s has %s, and %s", name,
+			plural(len(r.Columns), "column"), hereAre(len(atom.Terms), "argument"))
+		return -1
+	}
+	return id
+}
+
+// unify joins the classes of an equality, and reports whether that says all it
+// says.
+func (c *clause) unify(cmp parse.Comparison) bool {
+	left, right := c.slotOf(cmp.Left), c.slotOf(cmp.Right)
+	switch {
+	case cmp.Op != parse.Eq || left == nil && right == nil:
+		return false
+	case left == nil:
+		right.root().addConstant(cmp.Left)
+	case right == nil:
+		left.root().addConstant(cmp.Right)
+	default:
+		join(left.root(), right.root())
+	}
+	return true
+}
+
+func (s *slot) addConstant(t parse.Term) {
+	for _, other := range s.constants {
+		if other.Value == t.Value {
+			return
+		}
+	}
+	s.constants = append(s.constants, t)
+}
+
+// join makes one class of two.
+func join(x, y *slot) {
+	if x == y {
+		return
+	}
+	if y.order < x.order {
+		x, y = y, x
+	}
+	y.parent = x
+	x.inAtom = x.inAtom || y.inAtom
+	x.parameters = append(x.parameters, y.parameters...)
+	for _, t := range y.constants {
+		x.addConstant(t)
+	}
+}
+
+// checkParameters fails for the parameters of a view that its query does not
+// mention.
+func (a *analyser) checkParameters(c *clause, v *parse.View) {
+	used := map[string]bool{}
+	var variables []string
+	note := func(t parse.Term) {
+		switch t.Kind {
+		case parse.Parameter:
+			used[t.Name] = true
+		case parse.Variable:
+			variables = append(variables, t.Name)
+		}
+	}
+	for _, l := range c.conditions {
+		if l.Atom == nil {
+			note(l.Comparison.Left)
+			note(l.Comparison.Right)
+			continue
+		}
+		for _, t := range l.Atom.Terms {
+			note(t)
+		}
+	}
+	for _, p := range v.Parameters {
+		if used[p.Name.Text] {
+			continue
+		}
+		hint := "write $" + p.Name.Text + " in the query, or remove the parameter"
+		if near := nearest(p.Name.Text, variables); near != "" {
+			hint = "write $" + p.Name.Text + " instead of " + near + "?"
+		}
+		a.fail(p.Name.Pos, hint, "the query of %s does not use $%s", v.Name.Text, p.Name.Text)
+	}
+}

@@ -1,0 +1,284 @@
+package analysis
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/heddle-live/heddle/engine/parse"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+func plainInt(n int) string { return strconv.Itoa(n) }
+
+// inferTypes gives the columns of derived relations the types of their heads,
+// again and again until nothing changes: what a clause learns, those that read
+// its relation learn next.
+func (a *analyser) inferTypes(*parse.File) {
+	relations := a.program.Relations
+	a.origins = make([][]Position, len(relations))
+	readers := make([][]int, len(relations))
+	queue := make([]int, len(a.rules))
+	queued := make([]bool, len(a.rules))
+	for i, c := range a.rules {
+		queue[i], queued[i] = i, true
+		for _, id := range c.atoms {
+			if relations[id].Derived {
+				readers[id] = append(readers[id], i)
+			}
+		}
+	}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue, queued[i] = queue[1:], false
+		id := a.program.names[a.rules[i].head.Relation.Text]
+		if !a.inferHead(a.rules[i], id) {
+			continue
+		}
+		for _, reader := range readers[id] {
+			if !queued[reader] {
+				queue, queued[reader] = append(queue, reader), true
+			}
+		}
+	}
+	a.reportUntyped()
+}
+
+// inferHead gives the head's columns what the clause knows, and reports whether
+// that was news.
+func (a *analyser) inferHead(c *clause, id RelationID) bool {
+	a.inferSlots(c)
+	columns, news := a.program.Relations[id].Columns, false
+	if a.origins[id] == nil {
+		a.origins[id] = make([]Position, len(columns))
+	}
+	for i, t := range c.head.Terms {
+		if columns[i].Type != value.Invalid {
+			continue
+		}
+		if kind := c.kindOf(t); kind != value.Invalid {
+			columns[i].Type, a.origins[id][i] = kind, t.Pos
+			news = true
+		}
+	}
+	return news
+}
+
+// inferSlots gives slots the types of the first columns they stand in, and
+// classes the first type that one of them has.
+func (a *analyser) inferSlots(c *clause) {
+	at := 0
+	for _, l := range c.conditions {
+		if l.Atom == nil {
+			continue
+		}
+		r := &a.program.Relations[c.atoms[at]]
+		at++
+		for i, t := range l.Atom.Terms {
+			s := c.slotOf(t)
+			if s != nil && s.kind == value.Invalid && r.Columns[i].Type != value.Invalid {
+				s.kind = r.Columns[i].Type
+				s.why = "column " + r.Columns[i].Name + " of " + r.Name
+			}
+		}
+	}
+	for _, s := range c.slots {
+		if root := s.root(); root.inferred == value.Invalid {
+			root.inferred = s.kind
+		}
+	}
+	for _, s := range c.slots {
+		if root := s.root(); root.inferred == value.Invalid && len(root.constants) > 0 {
+			root.inferred = root.constants[0].Value.Kind()
+		}
+	}
+}
+
+// kindOf returns the type of a term as far as it is known.
+func (c *clause) kindOf(t parse.Term) value.Kind {
+	if t.Kind == parse.Constant {
+		return t.Value.Kind()
+	}
+	s := c.slotOf(t)
+	switch {
+	case s == nil:
+		return value.Invalid
+	case s.kind != value.Invalid:
+		return s.kind
+	}
+	return s.root().inferred
+}
+
+// reportUntyped fails for derived relations whose types nothing gives. Of those
+// that only read such relations nothing is said: they are not the cause.
+func (a *analyser) reportUntyped() {
+	relations := a.program.Relations
+	untyped := func(id RelationID) (column int) {
+		for i, c := range relations[id].Columns {
+			if c.Type == value.Invalid {
+				return i
+			}
+		}
+		return -1
+	}
+	dependents := make([]int, len(relations)) // untyped ones that read it
+	reads := make([][]RelationID, len(relations))
+	for _, c := range a.rules {
+		head := a.program.names[c.head.Relation.Text]
+		if untyped(head) < 0 {
+			continue
+		}
+		for _, id := range c.atoms {
+			if untyped(id) >= 0 {
+				reads[head] = append(reads[head], id)
+				dependents[id]++
+			}
+		}
+	}
+	var free []RelationID
+	for id := range relations {
+		if untyped(RelationID(id)) >= 0 && dependents[id] == 0 {
+			free = append(free, RelationID(id))
+		}
+	}
+	for len(free) > 0 {
+		id := free[len(free)-1]
+		free = free[:len(free)-1]
+		for _, read := range reads[id] {
+			if dependents[read]--; dependents[read] == 0 {
+				free = append(free, read)
+			}
+		}
+	}
+	for id := range relations {
+		if column := untyped(RelationID(id)); column >= 0 && dependents[id] > 0 {
+			r := &relations[id]
+			a.fail(r.Pos, "add a rule for "+r.Name+" that reads a relation with facts",
+				"column %d of %s gets no type, since its rules depend on nothing but each other",
+				column+1, r.Name)
+		}
+	}
+}
+
+// checkTypes compares, now that all types are known, every use with them.
+func (a *analyser) checkTypes(*parse.File) {
+	for _, c := range a.rules {
+		a.inferSlots(c)
+		a.checkClause(c)
+		a.checkHead(c)
+	}
+	for _, c := range a.views {
+		a.inferSlots(c)
+		a.checkClause(c)
+	}
+}
+
+func (a *analyser) checkClause(c *clause) {
+	at := 0
+	for _, l := range c.conditions {
+		if l.Atom == nil {
+			a.checkComparison(c, l.Comparison)
+			continue
+		}
+		r := &a.program.Relations[c.atoms[at]]
+		at++
+		for i, t := range l.Atom.Terms {
+			a.checkArgument(c, r, i, t)
+		}
+	}
+}
+
+// checkArgument compares a term of an atom with its column.
+func (a *analyser) checkArgument(c *clause, r *Relation, i int, t parse.Term) {
+	column, kind := r.Columns[i], c.kindOf(t)
+	s := c.slotOf(t)
+	switch {
+	case kind == value.Invalid || kind == column.Type:
+	case t.Kind == parse.Constant:
+		a.fail(t.Pos, literalHint(t.Value, column.Type), "column %s of %s is %s, and %s is %s",
+			column.Name, r.Name, kindText(column.Type), t.Value, kindText(kind))
+	case t.Kind == parse.Parameter && s.why == "as declared":
+		a.fail(t.Pos, "declare "+s.name+": "+column.Type.String(),
+			"column %s of %s is %s, and the parameter %s is declared as %s",
+			column.Name, r.Name, kindText(column.Type), s.name, kindText(kind))
+	default:
+		a.fail(t.Pos, "", "column %s of %s is %s, and %s is %s%s",
+			column.Name, r.Name, kindText(column.Type), s.name, kindText(kind), s.because())
+	}
+}
+
+// because returns where the slot's own type comes from, in parentheses.
+func (s *slot) because() string {
+	if s == nil || s.why == "" {
+		return ""
+	}
+	return " (" + s.why + ")"
+}
+
+func (a *analyser) checkComparison(c *clause, cmp parse.Comparison) {
+	left, right := c.kindOf(cmp.Left), c.kindOf(cmp.Right)
+	if left == right || left == value.Invalid || right == value.Invalid {
+		return
+	}
+	hint := "both sides of a comparison have one type"
+	if cmp.Right.Kind == parse.Constant {
+		hint = literalHint(cmp.Right.Value, left)
+	} else if cmp.Left.Kind == parse.Constant {
+		hint = literalHint(cmp.Left.Value, right)
+	} else if cmp.Right.Kind == parse.Parameter && c.declared != nil {
+		hint = "declare " + cmp.Right.String() + ": " + left.String()
+	} else if cmp.Left.Kind == parse.Parameter && c.declared != nil {
+		hint = "declare " + cmp.Left.String() + ": " + right.String()
+	}
+	a.fail(cmp.Pos, hint, "%s is %s%s, and %s is %s%s",
+		cmp.Left, kindText(left), c.slotOf(cmp.Left).because(),
+		cmp.Right, kindText(right), c.slotOf(cmp.Right).because())
+}
+
+// checkHead compares the head with the types that the relation's rules gave it.
+func (a *analyser) checkHead(c *clause) {
+	id := a.program.names[c.head.Relation.Text]
+	r := &a.program.Relations[id]
+	for i, t := range c.head.Terms {
+		kind := c.kindOf(t)
+		if kind == value.Invalid || kind == r.Columns[i].Type {
+			continue
+		}
+		hint := "a column has one type in all rules of its relation"
+		if t.Kind == parse.Constant {
+			hint = literalHint(t.Value, r.Columns[i].Type)
+		}
+		a.fail(t.Pos, hint, "column %d of %s is %s here%s and %s in line %d, column %d",
+			i+1, r.Name, kindText(kind), c.slotOf(t).because(), kindText(r.Columns[i].Type),
+			a.origins[id][i].Line, a.origins[id][i].Column)
+	}
+}
+
+// literalHint returns how to write v in the type that is wanted.
+func literalHint(v value.Value, want value.Kind) string {
+	switch kind := v.Kind(); {
+	case want == value.String:
+		return "a string needs quotes: " + value.OfString(v.String()).String()
+	case want == value.Float && kind == value.Int:
+		return "write " + v.String() + ".0"
+	case want == value.Int && kind == value.Float && v.Float() == math.Trunc(v.Float()) &&
+		math.Abs(v.Float()) < 1<<53:
+		return "write " + strconv.FormatInt(int64(v.Float()), 10)
+	case want == value.Int && kind == value.Float:
+		return "an int has no point"
+	case kind == value.String && readsAs(v.Str(), want):
+		return "write " + v.Str() + " without quotes"
+	case want == value.Bool:
+		return "write true or false"
+	}
+	return ""
+}
+
+// readsAs reports whether text is a literal of the kind.
+func readsAs(text string, kind value.Kind) bool {
+	q, err := parse.Query("?r(" + text + ")")
+	if err != nil || len(q.Goal.Terms) != 1 || len(q.Body) > 0 {
+		return false
+	}
+	t := q.Goal.Terms[0]
+	return t.Kind == parse.Constant && t.Value.Kind() == kind
+}
