@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/naive"
 	"github.com/heddle-live/heddle/engine/value"
 )
 
@@ -267,4 +268,52 @@ func TestFacts(t *testing.T) {
 	if ins != 0 || del != 1 || err != nil {
 		t.Errorf("net %d inserted, %d deleted, %v", ins, del, err)
 	}
+}
+
+// TestQueryIndexesWhatItScansOften joins on a column that no plan has indexed.
+func TestQueryIndexesWhatItScansOften(t *testing.T) {
+	b := hotProgram()
+	e := deployed(t, b)
+	facts := naive.Facts{"edge": naive.Set{}}
+	for i := range 200 {
+		apply(t, e, uint64(i), ins("edge", i, i*i%31))
+		facts["edge"].Add(vals(i, i*i%31))
+	}
+	q := b.query(nil, []string{"X", "Z"},
+		a("edge", "X", "Y"), a("edge", "Z", "Y"), a("<", "X", "Z"), a("edge", "_", "X"))
+	got, err := e.Query(q, nil, QueryOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Concat(naive.Answer(naive.Derive(b.program(), facts), q, nil)...)
+	if !slices.Equal(got.Rows, want) || len(want) == 0 {
+		t.Errorf("%d cells, want %d", len(got.Rows), len(want))
+	}
+	if _, err := e.Query(q, nil, QueryOptions{Budget: 900}); !errors.Is(err, ErrBudget) {
+		t.Errorf("a budget that ends where the index is built: %v", err)
+	}
+}
+
+// TestHubWrite changes a row that meets far more rows than there are keys: the
+// plan must be driven by the keys.
+func TestHubWrite(t *testing.T) {
+	b := (&builder{}).base("edge", "src", "dst").base("label", "node", "text:string")
+	b.view("into", []string{"Y"}, []string{"X"}, a("edge", "X", "Y"), a("label", "X", "=hot"))
+	e := deployed(t, b)
+	var ops []analysis.Op
+	for i := range 10_000 {
+		ops = append(ops, ins("edge", 1, i))
+	}
+	apply(t, e, 1, ops...)
+	k := watch(t, e, "into", 77)
+	watch(t, e, "into", 20_000)
+	before := e.network.Steps()
+	apply(t, e, 2, ins("label", 1, "hot"))
+	wantChanges(t, e, "into[77]@2 +(1) -()")
+	apply(t, e, 3, del("label", 1, "hot"))
+	wantChanges(t, e, "into[77]@3 +() -(1)")
+	if steps := e.network.Steps() - before; steps > 20 {
+		t.Errorf("two writes took %d steps", steps)
+	}
+	wantRows(t, e, k, "()")
 }

@@ -317,3 +317,6 @@ func (n *Network) Bytes() int {
 func (n *Network) IsHeld(goal int, row relation.RowID) bool {
 	return n.goals[goal].result.table.Flags(row)&Held != 0
 }
+
+// Steps returns the number of rows that evaluation has visited since New.
+func (n *Network) Steps() uint64 { return n.steps }

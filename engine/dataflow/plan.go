@@ -22,6 +22,13 @@ type plan struct {
 	// inside tells that the starting row's predicate is of the head's own
 	// recursive component.
 	inside bool
+
+	// other is the same plan driven from a demand: it scans the rows of driver
+	// first. It is taken where they are fewer than the rows that the first step
+	// would look up: a write that meets a million rows then costs as many probes
+	// as there are keys. nil where the demand is bound anyway.
+	other  *plan
+	driver *predicate
 }
 
 type columnOperand struct {
@@ -78,6 +85,25 @@ type planner struct {
 
 // newPlan compiles r for a row of body atom start, or for its head with start < 0.
 func (n *Network) newPlan(r *rule, start int) *plan {
+	pl := n.planFrom(r, start, -1)
+	if start < 0 || len(pl.steps) == 0 || pl.steps[0].kind != stepLookup {
+		return pl
+	}
+	bound := make(boundSet, r.registers)
+	bound.bind(r.body[start])
+	for i, a := range r.body {
+		isDemand := a.predicate.kind == demand || a.predicate.kind == root
+		if i != start && isDemand && len(a.terms) > 0 && boundColumns(a.terms, bound) == 0 {
+			pl.other, pl.driver = n.planFrom(r, start, i), a.predicate
+			break
+		}
+	}
+	return pl
+}
+
+// planFrom compiles r like newPlan, with body atom first as the plan's first step
+// unless that is negative.
+func (n *Network) planFrom(r *rule, start, first int) *plan {
 	p := &planner{
 		network: n, rule: r, bound: make(boundSet, r.registers),
 		filters: make([]bool, len(r.filters)),
@@ -86,9 +112,27 @@ func (n *Network) newPlan(r *rule, start int) *plan {
 			headRow: make([]value.ID, len(r.head.terms)),
 		},
 	}
-	from := r.head
+	p.load(start)
+	taken := make([]bool, len(r.body))
 	if start >= 0 {
-		from = r.body[start]
+		taken[start] = true
+	}
+	p.placeFilters()
+	for i := p.next(taken, first); i >= 0; i = p.next(taken, -1) {
+		taken[i] = true
+		exclude := start >= 0 && i > start && r.body[i].predicate == r.body[start].predicate
+		p.plan.steps = append(p.plan.steps, p.step(r.body[i], exclude))
+		p.bound.bind(r.body[i])
+		p.placeFilters()
+	}
+	return p.plan
+}
+
+// load says what to do with the row that the plan starts from.
+func (p *planner) load(start int) {
+	from := p.rule.head
+	if start >= 0 {
+		from = p.rule.body[start]
 		p.plan.inside = p.isInside(from.predicate)
 	}
 	for c, t := range from.terms {
@@ -102,27 +146,18 @@ func (n *Network) newPlan(r *rule, start int) *plan {
 			p.plan.binds = append(p.plan.binds, columnRegister{c, t.register})
 		}
 	}
-	taken := make([]bool, len(r.body))
-	if start >= 0 {
-		taken[start] = true
-	}
-	p.placeFilters()
-	for i := p.next(taken); i >= 0; i = p.next(taken) {
-		taken[i] = true
-		exclude := start >= 0 && i > start && r.body[i].predicate == from.predicate
-		p.plan.steps = append(p.plan.steps, p.step(r.body[i], exclude))
-		p.bound.bind(r.body[i])
-		p.placeFilters()
-	}
-	return p.plan
 }
 
 func (p *planner) isInside(q *predicate) bool {
 	return q.component.recursive && q.component == p.rule.head.predicate.component
 }
 
-// next returns the untaken body atom that the plan should go on with, or -1.
-func (p *planner) next(taken []bool) int {
+// next returns the untaken body atom that the plan should go on with, or -1. It is
+// first unless that is negative.
+func (p *planner) next(taken []bool, first int) int {
+	if first >= 0 {
+		return first
+	}
 	best, bestScore := -1, 0
 	for i, a := range p.rule.body {
 		if taken[i] {

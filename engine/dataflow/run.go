@@ -22,11 +22,15 @@ func (n *Network) read(p *predicate, id relation.RowID, sign int) {
 	n.started = place{p, id}
 	n.sign = sign
 	for _, pl := range p.readers {
-		if n.begin(pl, p.table.Row(id)) {
-			n.run(0)
-			if n.stop {
-				return
-			}
+		if !n.begin(pl, p.table.Row(id)) {
+			continue
+		}
+		if pl.other != nil && n.isLonger(&pl.steps[0], pl.driver.table.Len()) {
+			n.plan = pl.other
+		}
+		n.run(0)
+		if n.stop {
+			return
 		}
 	}
 }
@@ -65,6 +69,20 @@ func (n *Network) begin(pl *plan, row []value.ID) bool {
 	}
 	n.plan = pl
 	return true
+}
+
+// isLonger reports whether a lookup with the present registers would find more than
+// rows rows, in time proportional to rows at most.
+func (n *Network) isLonger(s *step, rows int) bool {
+	for k, o := range s.key {
+		s.keyRow[k] = n.load(o)
+	}
+	for at := s.index.First(s.keyRow); at != 0; at = s.index.Next(at) {
+		if rows--; rows < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (n *Network) load(o operand) value.ID {

@@ -164,7 +164,7 @@ func compareIndex(t *testing.T, r *Relation, ix *Index, rows model) {
 // has a segment that grows by a large move.
 func TestGrowth(t *testing.T) {
 	r := New(2, false)
-	ix := r.Index(1)
+	ix, unique := r.Index(1), r.Index(2)
 	const rows = 300_000
 	for i := range value.ID(rows) {
 		id, _ := r.Add([]value.ID{i / 10, i})
@@ -186,6 +186,10 @@ func TestGrowth(t *testing.T) {
 	for i := range value.ID(rows) {
 		if id, ok := r.Find([]value.ID{i / 10, i}); !ok || id != RowID(i) {
 			t.Fatalf("row %d: %v %v", i, id, ok)
+		}
+		// Among so many keys some share all 32 bits of their hash.
+		if at := unique.First([]value.ID{i}); at == 0 || at.Row() != RowID(i) || unique.Next(at) != 0 {
+			t.Fatalf("list of key %d begins at %d", i, at)
 		}
 	}
 }
