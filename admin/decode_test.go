@@ -51,14 +51,22 @@ func TestDecodeTransaction(t *testing.T) {
 		{"deletions stand first", `{"delete":{"edge":[[3,4]]},"insert":{"edge":[[1,2]]}}`, "-edge(3,4) +edge(1,2)"},
 		{"several relations", `{"insert":{"edge":[[1,2]],"item":[["a",1,true]]}}`, `+edge(1,2) +item("a",1.0,true)`},
 		{"no rows", `{"insert":{"edge":[]},"delete":{}}`, ""},
-		{"limits of int", `{"insert":{"edge":[[-9223372036854775808,9223372036854775807]]}}`,
-			"+edge(-9223372036854775808,9223372036854775807)"},
-		{"ints as strings", `{"insert":{"edge":[["9007199254740993","-7"],["0",-0]]}}`,
-			"+edge(9007199254740993,-7) +edge(0,0)"},
-		{"floats", `{"insert":{"item":[["",1e3,true],["",-0.0,false],["",1e-400,true]]}}`,
-			`+item("",1000.0,true) +item("",0.0,false) +item("",0.0,true)`},
-		{"escapes", `{"insert":{"item":[["\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00é",1,true]]}}`,
-			`+item("\"\\/\u0008\u000c\n\r\té😀é",1.0,true)`},
+		{
+			"limits of int", `{"insert":{"edge":[[-9223372036854775808,9223372036854775807]]}}`,
+			"+edge(-9223372036854775808,9223372036854775807)",
+		},
+		{
+			"ints as strings", `{"insert":{"edge":[["9007199254740993","-7"],["0",-0]]}}`,
+			"+edge(9007199254740993,-7) +edge(0,0)",
+		},
+		{
+			"floats", `{"insert":{"item":[["",1e3,true],["",-0.0,false],["",1e-400,true]]}}`,
+			`+item("",1000.0,true) +item("",0.0,false) +item("",0.0,true)`,
+		},
+		{
+			"escapes", `{"insert":{"item":[["\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00é",1,true]]}}`,
+			`+item("\"\\/\u0008\u000c\n\r\té😀é",1.0,true)`,
+		},
 		{"escaped names", `{"insert":{"\u0065dge":[[1,2]]}}`, "+edge(1,2)"},
 	}
 	for _, tt := range tests {
@@ -106,10 +114,14 @@ func TestDecodeTransactionRefuses(t *testing.T) {
 		{"leading zero", `{"insert":{"edge":[[01,2]]}}`, "json_invalid", "no leading zeros"},
 		{"NaN", `{"insert":{"edge":[[NaN,2]]}}`, "json_invalid", "expected a value, found 'N'"},
 		{"not UTF-8", "{\"insert\":\n{\"item\":[[\"\xff\",1,true]]}}", "json_invalid", "line 2, column 12 of the body: the body is not UTF-8"},
-		{"fraction in int", `{"insert":{"edge":[[1.0,2]]}}`, "rows_invalid",
-			"row 1 of edge, column src: expected an int, got 1.0"},
-		{"exponent in int", `{"insert":{"edge":[[1,1e3]]}}`, "rows_invalid",
-			"row 1 of edge, column dst: expected an int, got 1e3"},
+		{
+			"fraction in int", `{"insert":{"edge":[[1.0,2]]}}`, "rows_invalid",
+			"row 1 of edge, column src: expected an int, got 1.0",
+		},
+		{
+			"exponent in int", `{"insert":{"edge":[[1,1e3]]}}`, "rows_invalid",
+			"row 1 of edge, column dst: expected an int, got 1e3",
+		},
 		{"int too large", `{"insert":{"edge":[[1,9223372036854775808]]}}`, "rows_invalid", "got 9223372036854775808"},
 		{"odd int string", `{"insert":{"edge":[[1,"+7"]]}}`, "rows_invalid", `got "+7"`},
 		{"float too large", `{"insert":{"item":[["a",1e999,true]]}}`, "rows_invalid", "expected a float, got 1e999"},
@@ -121,8 +133,10 @@ func TestDecodeTransactionRefuses(t *testing.T) {
 		{"too deep", `{"insert":{"edge":[[1,` + strings.Repeat("[", 100), "json_invalid", "nested deeper than 64"},
 		{"too few", `{"insert":{"edge":[[1]]}}`, "rows_invalid", "row 1 of edge: expected 2 values, got 1"},
 		{"too many", `{"insert":{"edge":[[1,2,3]]}}`, "rows_invalid", "row 1 of edge: expected 2 values, got 3"},
-		{"row as object", `{"insert":{"edge":[[1,2],{"src":1}]}}`, "rows_invalid",
-			"row 2 of edge: expected 2 values, got an object (a row is a list of values)"},
+		{
+			"row as object", `{"insert":{"edge":[[1,2],{"src":1}]}}`, "rows_invalid",
+			"row 2 of edge: expected 2 values, got an object (a row is a list of values)",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,8 +182,8 @@ func TestDecodeTransactionCountsAllRows(t *testing.T) {
 func TestNearest(t *testing.T) {
 	names := []string{"edge", "label", "x"}
 	for name, want := range map[string]string{
-		"egde": "edge", "edges": "edge", "lable": "label", "labell": "label", "other": "", "": "x",
-		"y": "x", strings.Repeat("e", 100): "",
+		"egde": "edge", "edges": "edge", "lable": "label", "labell": "label", "other": "", "": "",
+		"y": "", strings.Repeat("e", 100): "",
 	} {
 		if got := nearest(name, names); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
@@ -234,8 +248,10 @@ func TestDecodeCSVRefuses(t *testing.T) {
 		{"semicolons", "src;dst\n1;2\n", true, 0, "header_invalid", `separated by ";"`},
 		{"header not CSV", "src,\"dst\n", true, 0, "header_invalid", "is not CSV"},
 		{"UTF-16", "\xff\xfes\x00", true, 0, "not_utf8", "UTF-16"},
-		{"not an int", "src,dst\n1,2\n3,x\n", true, 0, "rows_invalid",
-			`line 3: row 2 of edge, column dst: expected an int, got "x"`},
+		{
+			"not an int", "src,dst\n1,2\n3,x\n", true, 0, "rows_invalid",
+			`line 3: row 2 of edge, column dst: expected an int, got "x"`,
+		},
 		{"space", "src,dst\n1, 2\n", true, 0, "rows_invalid", "no spaces around a number"},
 		{"plus", "src,dst\n1,+2\n", true, 0, "rows_invalid", `got "+2"`},
 		{"empty int", "src,dst\n1,\n", true, 0, "rows_invalid", `got ""`},

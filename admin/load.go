@@ -47,6 +47,9 @@ func (a *API) loadRows(w http.ResponseWriter, r *http.Request) error {
 		tx.Ops, err = decodeCSV(plain, relation, header || !given, a.limits.LoadRows)
 	}
 	if err != nil {
+		// The rest is read as well: a client that is still sending would see a
+		// broken connection instead of the answer.
+		_, _ = io.Copy(io.Discard, sent)
 		return loadError(err)
 	}
 	if sum != nil {

@@ -15,8 +15,10 @@ func (s *scanner) members(known []string, hint string, member func(name string) 
 	err := s.object("a JSON object", func(name string, at int) error {
 		i := slices.Index(known, name)
 		if i < 0 {
-			return &scanError{offset: at, message: "unknown member " + strconv.Quote(shortened(name)),
-				hint: didYouMean(name, known, hint)}
+			return &scanError{
+				offset: at, message: "unknown member " + strconv.Quote(shortened(name)),
+				hint: didYouMean(name, known, hint),
+			}
 		}
 		if seen&(1<<i) != 0 {
 			return s.failAt(at, "member %q appears twice", name)

@@ -48,8 +48,10 @@ func (h *Histogram) Observe(value float64) { h.observer.Observe(value) }
 // LatencyBuckets are upper bounds in seconds, 50 us to 10 s, for histograms of
 // requests, commits and fsyncs.
 func LatencyBuckets() []float64 {
-	return []float64{50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3,
-		0.1, 0.2, 0.5, 1, 2, 5, 10}
+	return []float64{
+		50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3,
+		0.1, 0.2, 0.5, 1, 2, 5, 10,
+	}
 }
 
 // Metrics is the registry behind /metrics: the tables added to it, and the Go

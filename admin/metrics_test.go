@@ -10,10 +10,14 @@ import (
 func TestMetrics(t *testing.T) {
 	m := admin.NewMetrics()
 	err := m.Add(
-		admin.Metric{Name: "heddle_writes_total", Help: "Writes.", Kind: admin.Counter,
-			Read: func(emit admin.Emit) { emit(7) }},
-		admin.Metric{Name: "heddle_watched_keys", Help: "Keys.", Kind: admin.Gauge, Labels: []string{"view"},
-			Read: func(emit admin.Emit) { emit(1, "a"); emit(2, "b") }},
+		admin.Metric{
+			Name: "heddle_writes_total", Help: "Writes.", Kind: admin.Counter,
+			Read: func(emit admin.Emit) { emit(7) },
+		},
+		admin.Metric{
+			Name: "heddle_watched_keys", Help: "Keys.", Kind: admin.Gauge, Labels: []string{"view"},
+			Read: func(emit admin.Emit) { emit(1, "a"); emit(2, "b") },
+		},
 	)
 	if err != nil {
 		t.Fatal(err)

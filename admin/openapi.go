@@ -31,8 +31,10 @@ func openAPIDocument(table []route, version string, limits Limits) ([]byte, erro
 			Schemas: registry,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"key": {Type: "http", Scheme: "bearer", Description: "The server's admin key"},
-				"password": {Type: "http", Scheme: "basic",
-					Description: "Any name, the admin key as password; for browsers and scrapers"},
+				"password": {
+					Type: "http", Scheme: "basic",
+					Description: "Any name, the admin key as password; for browsers and scrapers",
+				},
 			},
 		},
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/heddle-live/heddle/engine"
+	"github.com/heddle-live/heddle/engine/analysis"
 )
 
 // Problem is an error answer, the body of every response with a status of 400
@@ -59,14 +61,22 @@ func (p *Problem) Error() string { return p.Detail }
 // one in a program with its source line and a caret.
 func (p *Problem) Text() string {
 	var b strings.Builder
-	b.WriteString(p.Detail)
-	if p.Hint != "" {
-		b.WriteString("\n  hint: " + p.Hint)
-	}
-	for _, d := range p.Errors {
-		if len(p.Errors) > 1 || d.Text != "" || !strings.Contains(p.Detail, d.Message) {
-			b.WriteString("\n  " + d.text())
+	places, hint := p.Errors, p.Hint
+	if len(places) == 1 && strings.Contains(p.Detail, places[0].Message) {
+		// The detail tells the only place already.
+		b.WriteString(cmp.Or(places[0].Text, p.Detail))
+		if places[0].Text == "" {
+			hint = cmp.Or(hint, places[0].Hint)
 		}
+		places = nil
+	} else {
+		b.WriteString(p.Detail)
+	}
+	if hint != "" {
+		b.WriteString("\n  hint: " + hint)
+	}
+	for _, d := range places {
+		b.WriteString("\n  " + d.text())
 	}
 	if more := p.ErrorCount - len(p.Errors); more > 0 {
 		fmt.Fprintf(&b, "\n  and %d more", more)
@@ -131,17 +141,23 @@ var sentinels = []struct {
 }{
 	{ErrExists, 409, "exists", "", 0},
 	{ErrProgramChanged, 409, "program_changed", "send the request again", 0},
-	{ErrIdempotencyMismatch, 422, "idempotency_mismatch",
-		"use a new key for a new request; the same key only to repeat one", 0},
-	{ErrTooExpensive, 422, "query_too_expensive",
-		"bind more arguments, or declare a view and watch it", 0},
+	{
+		ErrIdempotencyMismatch, 422, "idempotency_mismatch",
+		"use a new key for a new request; the same key only to repeat one", 0,
+	},
+	{
+		ErrTooExpensive, 422, "query_too_expensive",
+		"bind more arguments, or declare a view and watch it", 0,
+	},
 	{ErrBusy, 429, "busy", "send it again later, with the same Idempotency-Key", 1},
 	{ErrClosing, 503, "closing", "send it again when the server is back", 2},
 	{ErrDeadline, 504, "deadline", "", 0},
 	{context.DeadlineExceeded, 504, "deadline", "", 0},
 	{context.Canceled, 503, "cancelled", "", 0},
-	{engine.ErrBudget, 422, "query_too_expensive",
-		"bind more arguments, or declare a view and watch it", 0},
+	{
+		engine.ErrBudget, 422, "query_too_expensive",
+		"bind more arguments, or declare a view and watch it", 0,
+	},
 	{engine.ErrCancelled, 504, "deadline", "", 0},
 	{engine.ErrStaleQuery, 409, "program_changed", "send the request again", 0},
 	{ErrReadOnly, 507, "read_only", "free disk space on the server; reads and views go on", 0},
@@ -161,6 +177,10 @@ func problemOf(err error) *Problem {
 	}
 	if loss, ok := errors.AsType[*engine.DataLossError](err); ok {
 		return lossProblem(loss)
+	}
+	if row, ok := errors.AsType[*analysis.RowError](err); ok {
+		detail := Detail{Message: row.Message, Relation: row.Relation, ColumnName: row.Column}
+		return newProblem(http.StatusBadRequest, "rows_invalid", "%s", row).withErrors([]Detail{detail}, 1)
 	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {

@@ -87,8 +87,11 @@ func factRoutes() []route {
 				"error. An int may be a decimal string, which keeps integers beyond 2^53-1 exact.",
 			idempotent: true,
 			bodies: []body{
-				{"application/json", transactionBody{},
-					`{"insert": {"edge": [[1, 2], [2, 3]]}, "delete": {"edge": [[4, 5]]}}`},
+				{
+					"application/json",
+					transactionBody{},
+					`{"insert": {"edge": [[1, 2], [2, 3]]}, "delete": {"edge": [[4, 5]]}}`,
+				},
 				{"text/plain", nil, "+edge[(1, 2), (2, 3)]\n-edge(4, 5)\n"},
 			},
 			status: 200, answer: Receipt{},
@@ -115,8 +118,11 @@ func factRoutes() []route {
 				"`parameters`, typed by the columns they meet. On the data listener this route needs no key.",
 			right: rightPublic,
 			bodies: []body{
-				{"application/json", queryBody{},
-					`{"query": "?edge($from, Y), Y > 7", "parameters": {"from": 1}, "limit": 100}`},
+				{
+					"application/json",
+					queryBody{},
+					`{"query": "?edge($from, Y), Y > 7", "parameters": {"from": 1}, "limit": 100}`,
+				},
 				{"text/plain", nil, "?edge(1, Y), Y > 7"},
 			},
 			status: 200, answer: queryAnswer{},

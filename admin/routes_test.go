@@ -36,8 +36,10 @@ func testProgram() *analysis.Program {
 		},
 		Views: []analysis.View{{
 			Name: "links", Text: "view links($head: int) := ?edge($head, Y)",
-			Query: analysis.Query{Parameters: []analysis.Column{{Name: "head", Type: value.Int}},
-				Columns: []analysis.Column{{Name: "head", Type: value.Int}, {Name: "Y", Type: value.Int}}},
+			Query: analysis.Query{
+				Parameters: []analysis.Column{{Name: "head", Type: value.Int}},
+				Columns:    []analysis.Column{{Name: "head", Type: value.Int}, {Name: "Y", Type: value.Int}},
+			},
 		}},
 	}
 }
@@ -121,42 +123,66 @@ var successes = []struct {
 	status                     int
 	want                       string // of the body, white space at the end aside; "" for any
 }{
-	{"GET", "/v1/graphs", "", "", 200,
+	{
+		"GET", "/v1/graphs", "", "", 200,
 		`{"graphs":[{"name":"shop","revision":0,"epoch":"01920000-0000-7000-8000-000000000000",` +
-			`"schema":1,"facts":0,"watched_keys":0,"read_only":false}]}`},
-	{"POST", "/v1/graphs", `{"name":"new-1_X"}`, jsonType, 201,
+			`"schema":1,"facts":0,"watched_keys":0,"read_only":false}]}`,
+	},
+	{
+		"POST", "/v1/graphs", `{"name":"new-1_X"}`, jsonType, 201,
 		`{"name":"new-1_X","revision":0,"epoch":"01920000-0000-7000-8000-000000000000",` +
-			`"schema":1,"facts":0,"watched_keys":0,"read_only":false}`},
-	{"GET", "/v1/graphs/shop", "", "", 200,
+			`"schema":1,"facts":0,"watched_keys":0,"read_only":false}`,
+	},
+	{
+		"GET", "/v1/graphs/shop", "", "", 200,
 		`{"name":"shop","revision":0,"epoch":"01920000-0000-7000-8000-000000000000","schema":1,"facts":0,` +
 			`"watched_keys":0,"read_only":false,"relations":[{"name":"edge","columns":[{"name":"src",` +
 			`"type":"int"},{"name":"dst","type":"int"}],"derived":false},{"name":"hop2","columns":[` +
 			`{"name":"src","type":"int"},{"name":"dst","type":"int"}],"derived":true}],"views":[{` +
 			`"name":"links","parameters":[{"name":"head","type":"int"}],"columns":[{"name":"head",` +
-			`"type":"int"},{"name":"Y","type":"int"}],"text":"view links($head: int) := ?edge($head, Y)"}]}`},
+			`"type":"int"},{"name":"Y","type":"int"}],"text":"view links($head: int) := ?edge($head, Y)"}]}`,
+	},
 	{"GET", "/v1/graphs/%73hop", "", "", 200, ""},
 	{"DELETE", "/v1/graphs/shop", "", "", 204, ""},
-	{"GET", "/v1/graphs/shop/program", "", "", 200,
-		`{"source":"+edge(src: int, dst: int)\nview links($head: int) := ?edge($head, Y)\n","revision":0,"schema":1}`},
-	{"PUT", "/v1/graphs/shop/program", "+edge(a: int)", textType, 200,
-		`{"revision":1,"schema":2,"created":false,"dry_run":false,"changes":{"relations":{},"rules":{},"views":{}}}`},
-	{"PUT", "/v1/graphs/shop/program?dry_run&allow_loss=true", `{"source":"x"}`, jsonType, 200,
-		`{"revision":0,"schema":1,"created":false,"dry_run":true,"changes":{"relations":{},"rules":{},"views":{}}}`},
-	{"PUT", "/v1/graphs/fresh/program?create=true", "+edge(a: int)", "", 200,
-		`{"revision":1,"schema":1,"created":true,"dry_run":false,"changes":{"relations":{},"rules":{},"views":{}}}`},
-	{"GET", "/v1/graphs/shop/families", "", "", 200,
+	{
+		"GET", "/v1/graphs/shop/program", "", "", 200,
+		`{"source":"+edge(src: int, dst: int)\nview links($head: int) := ?edge($head, Y)\n","revision":0,"schema":1}`,
+	},
+	{
+		"PUT", "/v1/graphs/shop/program", "+edge(a: int)", textType, 200,
+		`{"revision":1,"schema":2,"created":false,"dry_run":false,"changes":{"relations":{},"rules":{},"views":{}}}`,
+	},
+	{
+		"PUT", "/v1/graphs/shop/program?dry_run&allow_loss=true", `{"source":"x"}`, jsonType, 200,
+		`{"revision":0,"schema":1,"created":false,"dry_run":true,"changes":{"relations":{},"rules":{},"views":{}}}`,
+	},
+	{
+		"PUT", "/v1/graphs/fresh/program?create=true", "+edge(a: int)", "", 200,
+		`{"revision":1,"schema":1,"created":true,"dry_run":false,"changes":{"relations":{},"rules":{},"views":{}}}`,
+	},
+	{
+		"GET", "/v1/graphs/shop/families", "", "", 200,
 		`{"families":[{"view":"links","parameters":[{"name":"head","type":"int"}],"watched_keys":1,` +
-			`"viewers":2,"revision":0}]}`},
-	{"POST", "/v1/graphs/shop/transactions", `{"insert":{"edge":[[1,2],[1,2]]}}`, jsonType, 200,
-		`{"revision":1,"inserted":1,"deleted":0,"replayed":false}`},
-	{"POST", "/v1/graphs/shop/transactions", `{"insert":{"edge":[[1,2]]}}`,
-		"Content-Type: application/x-www-form-urlencoded", 200, ""},
+			`"viewers":2,"revision":0}]}`,
+	},
+	{
+		"POST", "/v1/graphs/shop/transactions", `{"insert":{"edge":[[1,2],[1,2]]}}`, jsonType, 200,
+		`{"revision":1,"inserted":1,"deleted":0,"replayed":false}`,
+	},
+	{
+		"POST", "/v1/graphs/shop/transactions", `{"insert":{"edge":[[1,2]]}}`,
+		"Content-Type: application/x-www-form-urlencoded", 200, "",
+	},
 	{"POST", "/v1/graphs/shop/transactions", ` {"insert":{"edge":[[1,2]]}}`, "", 200, ""},
-	{"POST", "/v1/graphs/shop/relations/edge/rows", "dst,src\n1,2\n3,4\n", csvType, 200,
-		`{"revision":1,"inserted":2,"deleted":0,"replayed":false}`},
+	{
+		"POST", "/v1/graphs/shop/relations/edge/rows", "dst,src\n1,2\n3,4\n", csvType, 200,
+		`{"revision":1,"inserted":2,"deleted":0,"replayed":false}`,
+	},
 	{"POST", "/v1/graphs/shop/relations/edge/rows?header=false", "1,2\n3,4\n", csvType, 200, ""},
-	{"POST", "/v1/graphs/shop/query", "?edge(1, Y)", textType, 200,
-		`{"revision":0,"columns":[],"rows":[],"truncated":false}`},
+	{
+		"POST", "/v1/graphs/shop/query", "?edge(1, Y)", textType, 200,
+		`{"revision":0,"columns":[],"rows":[],"truncated":false}`,
+	},
 	{"GET", "/livez", "", "", 200, `{"status":"live"}`},
 	{"GET", "/readyz", "", "", 200, `{"status":"ready"}`},
 	{"GET", "/metrics", "", "", 200, ""},
@@ -349,8 +375,10 @@ func TestRefusals(t *testing.T) {
 		{"transaction too large", "POST", "/v1/graphs/shop/transactions", strings.Repeat(" ", 5000), "", 413, "body_too_large", "body_bytes"},
 		{"transaction malformed", "POST", "/v1/graphs/shop/transactions", `{"insert"`, "", 400, "json_invalid", "line 1, column 10"},
 		{"transaction as CSV", "POST", "/v1/graphs/shop/transactions", "1,2", csvType, 415, "media_type", "application/json"},
-		{"idempotency key long", "POST", "/v1/graphs/shop/transactions", `{"insert":{}}`,
-			"Idempotency-Key: " + strings.Repeat("k", 256), 400, "idempotency_key", "255"},
+		{
+			"idempotency key long", "POST", "/v1/graphs/shop/transactions", `{"insert":{}}`,
+			"Idempotency-Key: " + strings.Repeat("k", 256), 400, "idempotency_key", "255",
+		},
 		{"load too large", "POST", rows, strings.Repeat("1,2\n", 2100), "", 413, "body_too_large", "load_bytes"},
 		{"load with too many rows", "POST", rows + "?header=false", strings.Repeat("1,2\n", 501), "", 413, "rows_too_many", "load_rows"},
 		{"load malformed", "POST", rows, "src,dst\n1,x\n", csvType, 400, "rows_invalid", "column dst"},

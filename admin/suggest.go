@@ -1,8 +1,11 @@
 package admin
 
 // nearest returns the candidate that is spelled most like name, or "" if none
-// is near: at most a third of the name's characters may differ, but always one.
+// is near: a third of the name's characters may differ, and one of a short name.
 func nearest(name string, candidates []string) string {
+	if len(name) < 2 {
+		return "" // anything is one letter away
+	}
 	best, bestDistance := "", max(1, len(name)/3)+1
 	for _, c := range candidates {
 		if d := editDistance(name, c, bestDistance); d < bestDistance {

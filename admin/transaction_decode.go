@@ -114,8 +114,10 @@ func (d *transactionDecoder) relations(section string) error {
 		relation, problem := baseRelation(d.program, name)
 		if problem != nil {
 			line, column := lineColumn(d.src, at)
-			return problem.withErrors([]Detail{{Message: problem.Detail, Hint: problem.Hint,
-				Location: section + "." + shortened(name), Line: line, Column: column}}, 1)
+			return problem.withErrors([]Detail{{
+				Message: problem.Detail, Hint: problem.Hint,
+				Location: section + "." + shortened(name), Line: line, Column: column,
+			}}, 1)
 		}
 		for _, r := range d.seen {
 			if r == relation {

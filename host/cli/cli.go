@@ -1,0 +1,141 @@
+// Package cli holds the commands that are clients of a server: apply, write,
+// load and query. They send REST requests to the admin listener and word its
+// answers for a terminal, or with --json for programs. The package opens no graph
+// and no journal; package host puts its commands into the binary.
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heddle-live/heddle/admin"
+)
+
+// Exit codes of the client commands.
+const (
+	ExitRefused     = 1 // the server refused the request: it is wrong, or what it names is missing
+	ExitUsage       = 2 // the command line is wrong, or a file cannot be read
+	ExitUnreachable = 3 // no server answers there, or it does not take the key
+	ExitLater       = 4 // the server is busy, closing or too slow: the same request may succeed later
+)
+
+// Error is what a client command fails with. Its text is for a terminal and may
+// have several lines.
+type Error struct {
+	Code    int            // one of the Exit constants
+	Problem *admin.Problem // the server's answer, nil if there was none
+	Text    string         // what is wrong, if there is no Problem
+	Hint    string         // what to do about it, may be ""
+
+	raw    []byte // the Problem as it came
+	asJSON bool
+}
+
+// Error returns the text, or with --json the problem as one line of JSON.
+func (e *Error) Error() string {
+	p := e.Problem
+	if p == nil {
+		p = &admin.Problem{Code: "client", Title: "Client error", Detail: e.Text, Hint: e.Hint}
+	}
+	if !e.asJSON {
+		return p.Text()
+	}
+	if e.raw != nil {
+		return string(e.raw)
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return p.Text()
+	}
+	return string(text)
+}
+
+// ExitCode returns the process's exit code for an error of any command.
+func ExitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return 1
+}
+
+// Settings say which server to ask and with which key.
+type Settings struct {
+	Server  string // address of the admin listener, with or without http://
+	Key     string // the admin key
+	KeyFrom string // where the key was found, for messages
+}
+
+// NewClientCommands returns the commands apply, write, load and query.
+func NewClientCommands() []*cobra.Command {
+	return []*cobra.Command{applyCommand(), writeCommand(), loadCommand(), queryCommand()}
+}
+
+// command is what the four commands share: settings, --json and the wording of
+// errors.
+type command struct {
+	*cobra.Command
+	asJSON bool
+}
+
+// newCommand returns a command with the client's flags whose run asks a server.
+func newCommand(use, short, long, example string, args int,
+	run func(c *command, server *client, args []string) error,
+) *command {
+	c := &command{Command: &cobra.Command{
+		Use: use, Short: short, Long: long, Example: example, Args: cobra.ExactArgs(args),
+	}}
+	c.Flags().BoolVar(&c.asJSON, "json", false, "print the server's answer as JSON; errors too, on standard error")
+	load := settingsFlags(c.Flags())
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		// The command line was right: what fails now is not helped by the usage.
+		cmd.SilenceUsage = true
+		settings, err := load()
+		if err == nil {
+			var server *client
+			if server, err = newClient(settings); err == nil {
+				err = run(c, server, args)
+			}
+		}
+		if e, ok := errors.AsType[*Error](err); ok {
+			e.asJSON = c.asJSON
+		}
+		return err
+	}
+	return c
+}
+
+// printJSON prints a server's answer as it came.
+func (c *command) printJSON(body []byte) error { return c.print("%s", body) }
+
+func (c *command) print(format string, args ...any) error {
+	_, err := fmt.Fprintf(c.OutOrStdout(), format, args...)
+	return err
+}
+
+// open opens a file, or standard input for "-". The size is -1 if it is not known.
+func (c *command) open(name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(c.InOrStdin()), -1, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, 0, &Error{Code: ExitUsage, Text: err.Error()}
+	}
+	info, err := file.Stat()
+	if err != nil || info.IsDir() {
+		_ = file.Close()
+		if err == nil {
+			err = fmt.Errorf("%s is a directory", name)
+		}
+		return nil, 0, &Error{Code: ExitUsage, Text: err.Error()}
+	}
+	return file, info.Size(), nil
+}
