@@ -116,6 +116,38 @@ func BenchmarkApplyUnwatched(b *testing.B) {
 	}
 }
 
+// BenchmarkLargeKey is one commit that changes a key of many rows, and its rows.
+func BenchmarkLargeKey(b *testing.B) {
+	for _, rows := range []int{10, 1000, 100_000} {
+		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) {
+			e := deployed(b, hotProgram())
+			ops := []analysis.Op{ins("label", 1, "hot")}
+			for i := range rows {
+				ops = append(ops, ins("edge", 1, i*7%1_000_003))
+			}
+			if _, _, err := e.Apply(1, ops); err != nil {
+				b.Fatal(err)
+			}
+			k := watch(b, e, "hot", 1)
+			var flat []value.Value
+			op := []analysis.Op{ins("edge", 1, 2_000_000)}
+			yield := func(k *Key, _ uint64, _, _ []value.Value) { flat = e.Rows(k, flat[:0]) }
+			flat = e.Rows(k, flat)
+			i := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				op[0].Delete = i%2 == 1
+				op[0].Row[1] = value.OfInt(int64(i / 2 % 900_000 * 2))
+				if _, _, err := e.Apply(2, op); err != nil {
+					b.Fatal(err)
+				}
+				e.Changes(yield)
+				i++
+			}
+		})
+	}
+}
+
 // BenchmarkWatch is Watch, Rows and Unwatch of a key of ten rows.
 func BenchmarkWatch(b *testing.B) {
 	for _, edges := range []int{100_000, 1_000_000} {

@@ -123,7 +123,7 @@ func (e *Engine) keepBaselines() []*Key {
 			k.baseline = e.reportedRows(k)
 			k.hasBaseline = true
 		}
-		k.touched = nil
+		k.touched, k.ordered = nil, false
 	}
 	return keys
 }

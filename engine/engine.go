@@ -63,7 +63,6 @@ type Engine struct {
 	// Scratch that is used again by each call.
 	cells   []value.ID
 	skip    []bool
-	rowIDs  []relation.RowID
 	changed []relation.RowID
 	insert  []value.Value
 	retract []value.Value

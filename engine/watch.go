@@ -29,6 +29,10 @@ type Key struct {
 	// was told last, as output rows.
 	baseline    []value.ID
 	hasBaseline bool
+	// order is the result in the order of Rows, if ordered: as of what was told
+	// last, so that a change costs a merge and no sorting.
+	order   []relation.RowID
+	ordered bool
 }
 
 // View returns the name of the key's view.
@@ -114,60 +118,11 @@ func (e *Engine) Unwatch(k *Key) {
 
 // forget makes a key dead.
 func (e *Engine) forget(k *Key) {
-	k.dead, k.touched, k.baseline = true, nil, nil
+	k.dead, k.touched, k.baseline, k.order = true, nil, nil, nil
 	if k.listed {
 		e.touched = slices.DeleteFunc(e.touched, func(o *Key) bool { return o == k })
 		k.listed = false
 	}
-}
-
-// Rows appends the key's present result to dst, row after row, each as wide as
-// Columns, sorted by value.Compare column by column, without duplicates.
-func (e *Engine) Rows(k *Key, dst []value.Value) []value.Value {
-	if k.dead {
-		return dst
-	}
-	e.rowIDs = e.network.Rows(k.family.number, k.ids, e.rowIDs[:0])
-	e.sortRows(k.family, e.rowIDs)
-	dst = e.appendRows(k.family, e.rowIDs, dst)
-	if cap(e.rowIDs) > scratchKept {
-		e.rowIDs = nil
-	}
-	return dst
-}
-
-func (e *Engine) sortRows(f *family, rows []relation.RowID) {
-	if len(rows) < 2 {
-		return
-	}
-	table := e.network.Result(f.number)
-	outputs := e.network.Outputs(f.number)
-	slices.SortFunc(rows, func(a, b relation.RowID) int {
-		x, y := table.Row(a), table.Row(b)
-		for _, o := range outputs {
-			if o.Column < 0 || x[o.Column] == y[o.Column] {
-				continue
-			}
-			return e.symbols.Compare(x[o.Column], y[o.Column])
-		}
-		return 0
-	})
-}
-
-func (e *Engine) appendRows(f *family, rows []relation.RowID, dst []value.Value) []value.Value {
-	table := e.network.Result(f.number)
-	outputs := e.network.Outputs(f.number)
-	for _, id := range rows {
-		row := table.Row(id)
-		for _, o := range outputs {
-			cell := o.Constant
-			if o.Column >= 0 {
-				cell = row[o.Column]
-			}
-			dst = append(dst, e.symbols.Value(cell))
-		}
-	}
-	return dst
 }
 
 // resultChanged is told by the network that a result row became visible or
@@ -254,6 +209,7 @@ func (e *Engine) diffTouched(k *Key) {
 	entered, left = left[:split], left[split:]
 	e.sortRows(k.family, entered)
 	e.sortRows(k.family, left)
+	e.reorder(k, entered, left)
 	e.insert = e.appendRows(k.family, entered, e.insert[:0])
 	e.retract = e.appendRows(k.family, left, e.retract[:0])
 	for _, row := range k.touched {
