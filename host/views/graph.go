@@ -1,0 +1,349 @@
+package views
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heddle-live/heddle/engine"
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/value"
+	"github.com/heddle-live/heddle/host/ingest"
+	"github.com/heddle-live/heddle/protocol"
+	"github.com/heddle-live/heddle/protocol/moq"
+	"github.com/heddle-live/heddle/sdk/frame"
+)
+
+// endDelay is how long the last frame of a closed track stands before the track
+// is reset, so that the frame arrives first.
+const endDelay = 200 * time.Millisecond
+
+// Loop is the part of a graph's write loop that views need; see ingest.Loop.
+type Loop interface {
+	Do(ctx context.Context, task func(*ingest.Turn)) error
+}
+
+// Graph is one graph's views and their watched keys. It is the Publisher of the
+// graph's loop.
+type Graph struct {
+	dir      *Directory
+	name     string
+	loop     Loop
+	progress *moq.Track
+
+	mu      sync.Mutex
+	views   map[string]*view
+	watched int
+	idle    []idler // keys that lost their last viewer, oldest first
+
+	// The rest belongs to the loop.
+	encoder  encoder
+	rows     []value.Value
+	ending   []ending
+	oversize []*keyed
+	reported uint64 // revision of the last progress frame
+}
+
+// view is one view of the program in force. Its keys are guarded by Graph.mu.
+type view struct {
+	graph      *Graph
+	name       string
+	parameters []analysis.Column
+	columns    []analysis.Column
+	types      []frame.Type // of the parameters
+	meta       *moq.Track
+	keys       map[string]*keyed
+	viewers    int
+}
+
+// keyed is one view at one key.
+type keyed struct {
+	view   *view
+	key    string
+	values []value.Value
+	track  *moq.Track
+
+	// Guarded by Graph.mu.
+	viewers   int
+	idleSince time.Time
+	gone      bool // out of view.keys; never served again
+
+	// Owned by the loop.
+	watch *engine.Key
+	held  uint64 // revision of the last publication
+}
+
+type idler struct {
+	keyed *keyed
+	since time.Time
+}
+
+type ending struct {
+	track *moq.Track
+	code  protocol.StreamCode
+	at    time.Time
+}
+
+func (v *view) path() protocol.Path {
+	return protocol.Path(v.graph.name).Join(protocol.Path(v.name))
+}
+
+// sameShape reports whether viewers of v can go on when declared takes its place.
+func (v *view) sameShape(declared *analysis.View) bool {
+	sameType := func(a, b analysis.Column) bool { return a.Type == b.Type }
+	return slices.EqualFunc(v.parameters, declared.Query.Parameters, sameType) &&
+		slices.Equal(v.columns, declared.Query.Columns)
+}
+
+// Deployed takes a program into force: views that are gone or whose parameters
+// or columns differ end with a reason, new ones are announced, and every view's
+// track meta is written anew.
+func (g *Graph) Deployed(t *ingest.Turn, _ *engine.Diff) {
+	program := t.Engine.Program()
+	next := map[string]*view{}
+	g.mu.Lock()
+	old := g.views
+	for i := range program.Views {
+		declared := &program.Views[i]
+		if v := old[declared.Name]; v != nil && v.sameShape(declared) {
+			next[declared.Name] = v
+			v.parameters, v.columns = declared.Query.Parameters, declared.Query.Columns
+			continue
+		}
+		next[declared.Name] = g.newView(declared)
+	}
+	g.views = next
+	g.mu.Unlock()
+	for name, v := range old {
+		if next[name] == v {
+			continue
+		}
+		if next[name] == nil {
+			g.dir.routes.set(v.path(), false)
+			g.end(t, v, protocol.CodeViewDropped, frame.Closed{
+				Code: frame.ClosedViewDropped, Message: "view " + name + " was dropped",
+			})
+			continue
+		}
+		g.end(t, v, protocol.CodeViewChanged, frame.Closed{
+			Code:    frame.ClosedViewChanged,
+			Message: "view " + name + " has other parameters or columns now",
+		})
+	}
+	for i := range program.Views {
+		v := next[program.Views[i].Name]
+		g.writeMeta(t, v, &program.Views[i])
+		g.dir.routes.set(v.path(), true)
+	}
+}
+
+func (g *Graph) newView(declared *analysis.View) *view {
+	v := &view{
+		graph: g, name: declared.Name,
+		parameters: declared.Query.Parameters, columns: declared.Query.Columns,
+		meta: g.dir.newTrack(), keys: map[string]*keyed{},
+	}
+	for _, c := range v.parameters {
+		v.types = append(v.types, frameType(c.Type))
+	}
+	return v
+}
+
+func (g *Graph) writeMeta(t *ingest.Turn, v *view, declared *analysis.View) {
+	meta := frame.Meta{
+		View: v.name, Schema: t.Schema, Text: declared.Text,
+		Parameters: frameColumns(v.parameters), Columns: frameColumns(v.columns),
+	}
+	g.write(t, v.meta, moq.Frame{Timestamp: t.NowMilli, Payload: frame.AppendMeta(nil, &meta)})
+}
+
+// end closes every key of a view that is gone. The engine has forgotten the
+// keys already.
+func (g *Graph) end(t *ingest.Turn, v *view, code protocol.StreamCode, reason frame.Closed) {
+	g.mu.Lock()
+	keys := make([]*keyed, 0, len(v.keys))
+	for _, k := range v.keys {
+		k.gone = true
+		keys = append(keys, k)
+	}
+	clear(v.keys)
+	g.watched -= len(keys)
+	g.mu.Unlock()
+	g.dir.cfg.Metrics.WatchedKeys.Add(-int64(len(keys)))
+	last := g.encoder.closed(t, reason)
+	for _, k := range keys {
+		k.watch = nil
+		g.write(t, k.track, moq.Frame{Timestamp: t.NowMilli, Payload: last})
+		g.endLater(k.track, code)
+	}
+	g.endLater(v.meta, code)
+}
+
+func (g *Graph) endLater(track *moq.Track, code protocol.StreamCode) {
+	g.ending = append(g.ending, ending{track: track, code: code, at: g.dir.cfg.Now().Add(endDelay)})
+}
+
+// write begins a new group of a track that is not a key's.
+func (g *Graph) write(t *ingest.Turn, track *moq.Track, f moq.Frame) {
+	if err := track.WriteGroup(t.Sequence(), f); err != nil {
+		g.dir.cfg.Logger.Error("write a track", "graph", g.name, "err", err)
+	}
+}
+
+// begin watches a key for its first viewer and writes its first group.
+func (g *Graph) begin(t *ingest.Turn, k *keyed) {
+	g.mu.Lock()
+	gone := k.gone
+	g.mu.Unlock()
+	if gone {
+		return // the view ended, or the key was idle too long, before this turn
+	}
+	watch, err := t.Engine.Watch(k.view.name, k.values)
+	if err != nil {
+		// The view was checked when the viewer came; only a fault of ours gets here.
+		g.dir.cfg.Logger.Error("watch a key", "graph", g.name, "view", k.view.name,
+			"key", k.key, "err", err)
+		g.forget(k)
+		k.track.Abort(protocol.CodeInternal)
+		return
+	}
+	watch.Owner = k
+	k.watch, k.held = watch, t.Revision
+	g.publish(t, k, publication{revision: t.Revision, sequence: t.Sequence()})
+}
+
+// Publish writes a new group for each key that the batch changed.
+func (g *Graph) Publish(t *ingest.Turn) {
+	var sequence uint64 // one publication, one number
+	t.Engine.Changes(func(key *engine.Key, revision uint64, insert, retract []value.Value) {
+		k, ok := key.Owner.(*keyed)
+		if !ok {
+			panic("views: the engine reports a key that nobody watches")
+		}
+		if sequence == 0 {
+			sequence = t.Sequence()
+		}
+		g.publish(t, k, publication{
+			revision: revision, sequence: sequence, base: k.held, change: true,
+			insert: insert, retract: retract,
+		})
+	})
+	for _, k := range g.oversize {
+		g.forget(k)
+		t.Engine.Unwatch(k.watch)
+		k.watch = nil
+	}
+	g.oversize = g.oversize[:0]
+}
+
+// publish writes one group of a key: its whole rows, and what changed.
+func (g *Graph) publish(t *ingest.Turn, k *keyed, p publication) {
+	g.rows = t.Engine.Rows(k.watch, g.rows[:0])
+	frames := g.encoder.group(t, p, g.rows, len(k.view.columns), g.dir.cfg.PartBytes)
+	k.held = p.revision
+	m := g.dir.cfg.Metrics
+	m.Groups.Add(1)
+	m.Frames.Add(uint64(len(frames)))
+	m.Bytes.Add(uint64(g.encoder.bytes()))
+	if err := k.track.WriteGroup(p.sequence, frames...); err != nil {
+		g.dir.cfg.Logger.Error("write a key's rows", "graph", g.name, "view", k.view.name,
+			"key", k.key, "err", err)
+		g.oversize = append(g.oversize, k)
+	}
+}
+
+// Tick ends keys that nobody has viewed for a while, resets tracks whose last
+// frame stood long enough, and reports progress.
+func (g *Graph) Tick(t *ingest.Turn, now time.Time) {
+	for _, k := range g.sweep(now.Add(-g.dir.cfg.Linger)) {
+		if k.watch != nil {
+			t.Engine.Unwatch(k.watch)
+			k.watch = nil
+		}
+		k.track.Finish()
+	}
+	kept := g.ending[:0]
+	for _, e := range g.ending {
+		if e.at.After(now) {
+			kept = append(kept, e)
+			continue
+		}
+		e.track.Abort(e.code)
+	}
+	clear(g.ending[len(kept):])
+	g.ending = kept
+	if g.progress.Cursors() > 0 || g.reported != t.Revision {
+		g.reported = t.Revision
+		p := frame.Progress{Epoch: t.Epoch, Durable: t.Revision, Published: t.Revision}
+		g.write(t, g.progress, moq.Frame{
+			Timestamp: t.NowMilli, Payload: frame.AppendProgress(nil, p),
+		})
+	}
+}
+
+// sweep takes the keys that have been idle since before the given time out of
+// their views.
+func (g *Graph) sweep(before time.Time) []*keyed {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var swept []*keyed
+	n := 0
+	for _, i := range g.idle {
+		if i.since.After(before) {
+			break
+		}
+		n++
+		k := i.keyed
+		if k.viewers > 0 || k.gone || k.idleSince != i.since {
+			continue
+		}
+		g.forgetLocked(k)
+		swept = append(swept, k)
+	}
+	g.idle = slices.Delete(g.idle, 0, n)
+	return swept
+}
+
+func (g *Graph) forget(k *keyed) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forgetLocked(k)
+}
+
+func (g *Graph) forgetLocked(k *keyed) {
+	if k.gone {
+		return
+	}
+	k.gone = true
+	delete(k.view.keys, k.key)
+	g.watched--
+	g.dir.cfg.Metrics.WatchedKeys.Add(-1)
+}
+
+// Family describes the watched keys of one view.
+type Family struct {
+	View        string
+	Parameters  []analysis.Column
+	WatchedKeys int
+	Viewers     int
+}
+
+// Families returns all views in the order of their names.
+func (g *Graph) Families() []Family {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	families := make([]Family, 0, len(g.views))
+	for _, v := range g.views {
+		families = append(families, Family{
+			View: v.name, Parameters: v.parameters, WatchedKeys: len(v.keys), Viewers: v.viewers,
+		})
+	}
+	slices.SortFunc(families, func(a, b Family) int {
+		if a.View < b.View {
+			return -1
+		}
+		return 1
+	})
+	return families
+}
