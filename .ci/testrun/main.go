@@ -135,6 +135,7 @@ var summaryLine = regexp.MustCompile(`^(?:#|ℹ) (pass|fail|cancelled|skipped) (
 func runNpm(dir, script string, out io.Writer) ([]result, error) {
 	cmd := exec.Command("npm", "run", "--silent", script)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "NODE_OPTIONS=--test-reporter=spec")
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
