@@ -80,17 +80,9 @@ var symbols = []struct {
 	{text: "->", kind: tokenBad, hint: "a rule is written head <- body"},
 	{text: "--", kind: tokenBad, hint: "a comment begins with //"},
 	{text: "-", kind: tokenMinus},
-	{text: "+", kind: tokenPlus},
 	{text: "*", kind: tokenStar},
 	{text: "/", kind: tokenSlash},
 	{text: "%", kind: tokenPercent},
-	{text: "(", kind: tokenOpen},
-	{text: ")", kind: tokenClose},
-	{text: "[", kind: tokenOpenBracket},
-	{text: "]", kind: tokenCloseBracket},
-	{text: ",", kind: tokenComma},
-	{text: ".", kind: tokenDot},
-	{text: "?", kind: tokenQuestion},
 	{text: "&&", kind: tokenBad, hint: "conditions are joined by a comma"},
 	{text: "&", kind: tokenBad, hint: "conditions are joined by a comma"},
 	{text: "∧", kind: tokenBad, hint: "conditions are joined by a comma"},
@@ -265,7 +257,18 @@ func (l *lexer) scan() tokenKind {
 	return l.scanSymbol()
 }
 
+// plainSymbols are those that begin no longer one; a bulk of facts is little
+// else.
+var plainSymbols = [256]tokenKind{
+	'(': tokenOpen, ')': tokenClose, '[': tokenOpenBracket, ']': tokenCloseBracket,
+	',': tokenComma, '.': tokenDot, '?': tokenQuestion, '+': tokenPlus,
+}
+
 func (l *lexer) scanSymbol() tokenKind {
+	if kind := plainSymbols[l.src[l.at]]; kind != tokenEnd {
+		l.at++
+		return kind
+	}
 	for _, s := range symbols {
 		if !strings.HasPrefix(l.src[l.at:], s.text) {
 			continue

@@ -1,0 +1,99 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/heddle-live/heddle/engine/parse"
+)
+
+// TestPrograms reads testdata/programs.txt: texts and the IR that comes of
+// them. Variables are written as number and name, `_` as number alone.
+func TestPrograms(t *testing.T) {
+	program := mustAnalyse(t, base)
+	sections(t, "testdata/programs.txt", func(t *testing.T, kind, src string) string {
+		switch kind {
+		case "program":
+			return dumpProgram(mustAnalyse(t, src))
+		case "after base":
+			p := mustAnalyse(t, base+"\n"+src)
+			p.Rules = p.Rules[len(program.Rules):]
+			p.Views = p.Views[len(program.Views):]
+			return dumpStatements(p)
+		case "query":
+			q, err := analyseQuery(program, src)
+			if err != nil {
+				t.Fatal(detailOf(err))
+			}
+			return strings.TrimRight(dumpQuery(program, q), "\n")
+		}
+		t.Fatalf("no kind of text is called %q", kind)
+		return ""
+	})
+}
+
+func dumpProgram(p *Program) string {
+	var b strings.Builder
+	for i := range p.Relations {
+		kind := "base"
+		if p.Relations[i].Derived {
+			kind = "derived"
+		}
+		fmt.Fprintf(&b, "%s %s at %d:%d\n", kind, signature(&p.Relations[i]),
+			p.Relations[i].Pos.Line, p.Relations[i].Pos.Column)
+	}
+	return strings.TrimRight(b.String()+dumpStatements(p), "\n")
+}
+
+func dumpStatements(p *Program) string {
+	var b strings.Builder
+	for _, r := range p.Rules {
+		fmt.Fprintf(&b, "rule %s at %d:%d\n  %s <- %s\n", r.Text, r.Pos.Line, r.Pos.Column,
+			dumpAtom(p, r.Head, r.Body.Variables), dumpBody(p, r.Body))
+	}
+	for _, v := range p.Views {
+		fmt.Fprintf(&b, "%s at %d:%d\n%s", v.Text, v.Pos.Line, v.Pos.Column, dumpQuery(p, &v.Query))
+	}
+	for _, f := range p.Seed {
+		fmt.Fprintf(&b, "seed %s %v\n", f.Relation, f.Row)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func dumpQuery(p *Program, q *Query) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  text %s\n  parameters %v\n  body %s\n  output", q.Text, q.Parameters,
+		dumpBody(p, q.Body))
+	for i, t := range q.Output {
+		fmt.Fprintf(&b, " %s=%s:%s", q.Columns[i].Name, dumpTerm(t, q.Body.Variables), q.Columns[i].Type)
+	}
+	return b.String() + "\n"
+}
+
+func dumpBody(p *Program, b Body) string {
+	var parts []string
+	for _, a := range b.Atoms {
+		parts = append(parts, dumpAtom(p, a, b.Variables))
+	}
+	for _, c := range b.Comparisons {
+		parts = append(parts, fmt.Sprintf("%s %s %s", dumpTerm(c.Left, b.Variables),
+			parse.Operator(c.Op), dumpTerm(c.Right, b.Variables)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func dumpAtom(p *Program, a Atom, variables []Variable) string {
+	parts := make([]string, len(a.Terms))
+	for i, t := range a.Terms {
+		parts[i] = dumpTerm(t, variables)
+	}
+	return p.Relations[a.Relation].Name + "(" + strings.Join(parts, ", ") + ")"
+}
+
+func dumpTerm(t Term, variables []Variable) string {
+	if t.IsConst() {
+		return t.Const.String()
+	}
+	return fmt.Sprintf("%d%s", t.Var, variables[t.Var].Name)
+}
