@@ -143,11 +143,18 @@ func (a *API) handler(chosen func(*route) bool, keyed bool) http.Handler {
 		})
 	}
 	unknown := &route{right: rightKey, handle: (*API).unknownRoute}
-	mux.NotFound(func(w http.ResponseWriter, r *http.Request) { a.serve(unknown, keyed, w, r) })
-	other := &route{right: rightKey, handle: func(a *API, w http.ResponseWriter, r *http.Request) error {
-		return a.wrongMethod(chosen, w, r)
-	}}
-	mux.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) { a.serve(other, keyed, w, r) })
+	mux.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		a.serve(unknown, keyed, w, r)
+	})
+	other := &route{
+		right: rightKey,
+		handle: func(a *API, w http.ResponseWriter, r *http.Request) error {
+			return a.wrongMethod(chosen, w, r)
+		},
+	}
+	mux.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		a.serve(other, keyed, w, r)
+	})
 	return LoopbackOnly(mux)
 }
 
@@ -200,10 +207,12 @@ func (a *API) authorise(right right, r *http.Request) error {
 		return nil
 	}
 	const how = "send the header `Authorization: Bearer KEY`; " +
-		"the key is what the server was started with (--admin-key, HEDDLE_ADMIN_KEY or its config file)"
+		"the key is what the server was started with " +
+		"(--admin-key, HEDDLE_ADMIN_KEY or its config file)"
 	header := r.Header.Get("Authorization")
 	key, ok := "", false
-	if scheme, rest, found := strings.Cut(header, " "); found && strings.EqualFold(scheme, "Bearer") {
+	scheme, rest, _ := strings.Cut(header, " ")
+	if strings.EqualFold(scheme, "Bearer") {
 		key, ok = strings.TrimSpace(rest), true
 	} else if right == rightPage {
 		_, key, ok = r.BasicAuth()
@@ -215,17 +224,20 @@ func (a *API) authorise(right right, r *http.Request) error {
 	p := newProblem(http.StatusUnauthorized, "unauthorized", "this route needs the admin key").
 		withHint(how)
 	if header != "" {
-		p.Code, p.Detail = "key_wrong", "the key in the Authorization header is not this server's admin key"
+		p.Code, p.Detail = "key_wrong",
+			"the key in the Authorization header is not this server's admin key"
 	}
 	p.challenge = `Bearer realm="heddle admin"`
 	if right == rightPage {
-		p.challenge = `Basic realm="heddle admin: any name, the admin key as password", ` + p.challenge
+		p.challenge = `Basic realm="heddle admin: any name, the admin key as password", ` +
+			p.challenge
 	}
 	return p
 }
 
 func (a *API) unknownRoute(_ http.ResponseWriter, r *http.Request) error {
-	return newProblem(http.StatusNotFound, "route_unknown", "there is no route %s", shortened(r.URL.Path)).
+	return newProblem(http.StatusNotFound, "route_unknown", "there is no route %s",
+		shortened(r.URL.Path)).
 		withHint("GET /docs and GET /openapi.json of the admin listener list all routes")
 }
 
@@ -239,7 +251,8 @@ func (a *API) wrongMethod(chosen func(*route) bool, w http.ResponseWriter, r *ht
 	}
 	slices.Sort(methods)
 	w.Header().Set("Allow", strings.Join(methods, ", "))
-	return newProblem(http.StatusMethodNotAllowed, "method_not_allowed", "%s cannot be used on %s; it takes %s",
+	return newProblem(http.StatusMethodNotAllowed, "method_not_allowed",
+		"%s cannot be used on %s; it takes %s",
 		shortened(r.Method), shortened(r.URL.Path), strings.Join(methods, ", "))
 }
 

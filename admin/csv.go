@@ -48,7 +48,8 @@ func decodeCSV(r io.Reader, relation *analysis.Relation, header bool, rowsMax in
 		}
 		if d.row++; d.row > rowsMax {
 			return nil, newProblem(http.StatusRequestEntityTooLarge, "rows_too_many",
-				"the file has more than %d rows, this server's limit for one load (%s)", rowsMax, limitLoadRows).
+				"the file has more than %d rows, this server's limit for one load (%s)",
+				rowsMax, limitLoadRows).
 				withHint("split the file; each part is one transaction")
 		}
 		d.readRow(record)
@@ -75,10 +76,12 @@ type csvDecoder struct {
 func (d *csvDecoder) readHeader() error {
 	record, err := d.reader.Read()
 	if err == io.EOF {
-		return headerProblem("the file is empty; its first line must name the columns", d.relation, "")
+		return headerProblem("the file is empty; its first line must name the columns",
+			d.relation, "")
 	}
 	if syntax, ok := errors.AsType[*csv.ParseError](err); ok {
-		return headerProblem(fmt.Sprintf("line %d is not CSV: %s", syntax.Line, syntax.Err), d.relation, "")
+		return headerProblem(fmt.Sprintf("line %d is not CSV: %s", syntax.Line, syntax.Err),
+			d.relation, "")
 	}
 	if err != nil {
 		return fmt.Errorf("read CSV: %w", err)
@@ -87,8 +90,8 @@ func (d *csvDecoder) readHeader() error {
 	if len(record) == 1 && len(columns) > 1 {
 		for _, separator := range []string{";", "\t", "|"} {
 			if strings.Contains(record[0], separator) {
-				return headerProblem(fmt.Sprintf("the fields seem to be separated by %q", separator),
-					d.relation, "separate them by commas")
+				detail := fmt.Sprintf("the fields seem to be separated by %q", separator)
+				return headerProblem(detail, d.relation, "separate them by commas")
 			}
 		}
 	}
@@ -114,7 +117,7 @@ func (d *csvDecoder) readHeader() error {
 	}
 	for _, name := range names {
 		if byName[name] >= 0 {
-			return headerProblem(fmt.Sprintf("the header lacks the column %s", name), d.relation, "")
+			return headerProblem("the header lacks the column "+name, d.relation, "")
 		}
 	}
 	return nil
@@ -153,7 +156,8 @@ func (d *csvDecoder) readRow(record []string) {
 		column := columns[d.order[i]]
 		v, hint := fieldValue(column.Type, field)
 		if v.Kind() == value.Invalid {
-			detail := cellError(d.relation.Name, d.row, column, strconv.Quote(shortened(field)), hint)
+			got := strconv.Quote(shortened(field))
+			detail := cellError(d.relation.Name, d.row, column, got, hint)
 			detail.Line, _ = d.reader.FieldPos(i)
 			d.errors.add(detail)
 			continue
@@ -179,7 +183,7 @@ func fieldValue(kind value.Kind, field string) (v value.Value, hint string) {
 			return value.OfInt(i), ""
 		}
 		if errors.Is(err, strconv.ErrRange) {
-			return v, "ints reach from -9223372036854775808 to 9223372036854775807"
+			return v, intRange
 		}
 		if field != strings.TrimSpace(field) {
 			return v, "no spaces around a number"
@@ -191,7 +195,7 @@ func fieldValue(kind value.Kind, field string) (v value.Value, hint string) {
 				v, _ = value.OfFloat(f)
 				return v, ""
 			}
-			return v, "floats reach to 1.7976931348623157e308"
+			return v, floatRange
 		}
 		return v, "write it like -1.5 or 2e10"
 	case value.Bool:

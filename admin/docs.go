@@ -73,8 +73,10 @@ func docsOf(r *route) docsRoute {
 		d.Flags = append(d.Flags, docsFlag{"?" + f.name, marked(f.description)})
 	}
 	if r.idempotent {
-		d.Flags = append(d.Flags, docsFlag{"Idempotency-Key", marked("Header. Any text; a repeated " +
-			"request with the same key is not written again and gets the first answer.")})
+		d.Flags = append(d.Flags, docsFlag{
+			"Idempotency-Key",
+			"Header. Any text; a repeated request with it gets the first answer and writes nothing.",
+		})
 	}
 	return d
 }

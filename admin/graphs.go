@@ -53,8 +53,10 @@ func CheckGraphName(name string) error {
 	if good {
 		return nil
 	}
-	return newProblem(http.StatusBadRequest, "graph_name", "%q cannot be a graph's name", shortened(name)).
-		withHint("a name begins with a letter and has letters, digits, _ and -, at most %d", graphNameBytesMax)
+	return newProblem(http.StatusBadRequest, "graph_name", "%q cannot be a graph's name",
+		shortened(name)).
+		withHint("a name begins with a letter and has letters, digits, _ and -, at most %d",
+			graphNameBytesMax)
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
@@ -64,9 +66,12 @@ func graphError(graph string, err error) error {
 	if !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	return newProblem(http.StatusNotFound, "graph_unknown", "there is no graph %q", shortened(graph)).
-		withHint(`create it with "heddle apply %[1]s FILE", with PUT /v1/graphs/%[1]s/program?create, `+
-			`or empty with POST /v1/graphs {"name": "%[1]s"}; GET /v1/graphs lists the graphs`, graphExample(graph))
+	return newProblem(http.StatusNotFound, "graph_unknown", "there is no graph %q",
+		shortened(graph)).
+		withHint(`create it with "heddle apply %[1]s FILE", with PUT `+
+			`/v1/graphs/%[1]s/program?create, `+
+			`or empty with POST /v1/graphs {"name": "%[1]s"}; GET /v1/graphs lists the graphs`,
+			graphExample(graph))
 }
 
 // graphExample returns graph if it is a possible name, to be used in a command.
@@ -101,7 +106,8 @@ func (a *API) createGraph(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = a.service.CreateGraph(r.Context(), wanted.Name)
 	if errors.Is(err, ErrExists) {
-		return newProblem(http.StatusConflict, "graph_exists", "graph %q exists already", wanted.Name)
+		return newProblem(http.StatusConflict, "graph_exists", "graph %q exists already",
+			wanted.Name)
 	}
 	if err != nil {
 		return err
@@ -134,7 +140,8 @@ func describe(info GraphInfo, program *analysis.Program) graphDetail {
 	}
 	for _, v := range program.Views {
 		d.Views = append(d.Views, viewInfo{
-			v.Name, Columns(v.Query.Parameters), Columns(v.Query.Columns), strings.TrimSpace(v.Text),
+			v.Name, Columns(v.Query.Parameters), Columns(v.Query.Columns),
+			strings.TrimSpace(v.Text),
 		})
 	}
 	return d

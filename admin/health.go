@@ -32,7 +32,8 @@ func (a *API) ready(w http.ResponseWriter, r *http.Request) error {
 		details[i] = Detail{Message: f.Reason, Part: f.Part}
 	}
 	shown := names[:min(len(names), errorsMax)]
-	p := newProblem(http.StatusServiceUnavailable, "not_ready", "not ready: %s", strings.Join(shown, ", "))
+	p := newProblem(http.StatusServiceUnavailable, "not_ready", "not ready: %s",
+		strings.Join(shown, ", "))
 	p.retryAfter = 1
 	return p.withErrors(details, len(details))
 }

@@ -186,8 +186,9 @@ func (s *scanner) escaped(start, i int) (string, error) {
 		default:
 			r, size, ok := unescape(s.src[i:])
 			if !ok {
-				return "", s.failAt(i, `not an escape of JSON; they are \" \\ \/ \b \f \n \r \t \uXXXX`+
-					` (two for characters beyond U+FFFF)`)
+				return "", s.failAt(i,
+					`not an escape of JSON; they are \" \\ \/ \b \f \n \r \t \uXXXX`+
+						` (two for characters beyond U+FFFF)`)
 			}
 			b.WriteRune(r)
 			i += size
@@ -251,14 +252,16 @@ func (s *scanner) number() (text string, integer bool, err error) {
 	}
 	digits := countDigits(s.src[i:])
 	if digits == 0 || digits > 1 && s.src[i] == '0' {
-		return "", false, s.failAt(start, "not a number of JSON (no leading zeros, a digit after the sign)")
+		err = s.failAt(start, "not a number of JSON (no leading zeros, a digit after the sign)")
+		return "", false, err
 	}
 	i += digits
 	integer = true
 	if i < len(s.src) && s.src[i] == '.' {
 		integer = false
 		if digits = countDigits(s.src[i+1:]); digits == 0 {
-			return "", false, s.failAt(start, "not a number of JSON: a digit must follow the point")
+			err = s.failAt(start, "not a number of JSON: a digit must follow the point")
+			return "", false, err
 		}
 		i += 1 + digits
 	}
@@ -269,7 +272,8 @@ func (s *scanner) number() (text string, integer bool, err error) {
 			i++
 		}
 		if digits = countDigits(s.src[i:]); digits == 0 {
-			return "", false, s.failAt(start, "not a number of JSON: a digit must follow the exponent")
+			err = s.failAt(start, "not a number of JSON: a digit must follow the exponent")
+			return "", false, err
 		}
 		i += digits
 	}

@@ -73,7 +73,8 @@ func checkLoadHeaders(r *http.Request, limit int64) error {
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if media == "application/json" {
-		return newProblem(http.StatusUnsupportedMediaType, "media_type", "this route takes CSV, not JSON").
+		return newProblem(http.StatusUnsupportedMediaType, "media_type",
+			"this route takes CSV, not JSON").
 			withHint("send JSON rows to the graph's /transactions")
 	}
 	switch encoding := r.Header.Get("Content-Encoding"); strings.ToLower(encoding) {
@@ -117,7 +118,8 @@ func loadError(err error) error {
 		return err
 	}
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
-		return newProblem(http.StatusBadRequest, "gzip_invalid", "the gzip data is damaged: %s", err)
+		return newProblem(http.StatusBadRequest, "gzip_invalid", "the gzip data is damaged: %s",
+			err)
 	}
 	return bodyError(err, limitLoad)
 }

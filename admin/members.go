@@ -61,7 +61,8 @@ func (s *scanner) uintMember(name string, most uint64, into *uint64) error {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n > most {
-		return s.failAt(at, "%q must be an integer from 0 to %d, found %s", name, most, shortened(text))
+		return s.failAt(at, "%q must be an integer from 0 to %d, found %s", name, most,
+			shortened(text))
 	}
 	*into = n
 	return nil
@@ -86,7 +87,8 @@ func decodeMembers(src string, known []string, hint string,
 		return err
 	}
 	s := scanner{src: src}
-	return jsonProblem(src, s.members(known, hint, func(name string) error { return member(&s, name) }))
+	return jsonProblem(src,
+		s.members(known, hint, func(name string) error { return member(&s, name) }))
 }
 
 // checkUTF8 returns the Problem of a body that is not UTF-8.
@@ -104,7 +106,8 @@ func jsonProblem(src string, err error) error {
 		return err
 	}
 	line, column := lineColumn(src, e.offset)
-	p := newProblem(400, "json_invalid", "line %d, column %d of the body: %s", line, column, e.message)
+	p := newProblem(400, "json_invalid", "line %d, column %d of the body: %s", line, column,
+		e.message)
 	p.Hint = e.hint
 	return p.withErrors([]Detail{{Message: e.message, Line: line, Column: column, Hint: e.hint}}, 1)
 }

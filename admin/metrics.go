@@ -81,7 +81,8 @@ func (m *Metrics) Add(table ...Metric) error {
 			return fmt.Errorf("metric %s: Read is missing", row.Name)
 		}
 		if (row.Kind == Counter) != strings.HasSuffix(row.Name, "_total") {
-			return fmt.Errorf("metric %s: names of counters, and only they, end in _total", row.Name)
+			return fmt.Errorf("metric %s: names of counters, and only they, end in _total",
+				row.Name)
 		}
 		c := &tableCollector{
 			metric: row,
@@ -105,7 +106,8 @@ func (m *Metrics) AddHistogram(name, help string, buckets []float64) (*Histogram
 		return nil, err
 	}
 	if !strings.HasSuffix(name, "_seconds") && !strings.HasSuffix(name, "_bytes") {
-		return nil, fmt.Errorf("histogram %s: the name must end in its unit, _seconds or _bytes", name)
+		return nil, fmt.Errorf("histogram %s: the name must end in its unit, _seconds or _bytes",
+			name)
 	}
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	if err := m.registry.Register(h); err != nil {

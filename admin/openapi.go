@@ -11,11 +11,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-const apiDescription = `Heddle keeps facts, derives rules from them, and serves each viewer the live rows of its own key.
-
-Every error is a problem (RFC 9457, application/problem+json) with a stable ` + "`code`" + `, a ` + "`detail`" + ` for people,
-often a ` + "`hint`" + `, and ` + "`errors`" + `: the places that are wrong, with line and column, or relation, row and column.
-An answer to a write means that it is durable.`
+const apiDescription = "Heddle keeps facts, derives rules from them, and serves each viewer the " +
+	"live rows of its own key.\n\n" +
+	"Every error is a problem (RFC 9457, application/problem+json) with a stable `code`, a " +
+	"`detail` for people, often a `hint`, and `errors`: the places that are wrong, with line and " +
+	"column, or relation, row and column. An answer to a write means that it is durable."
 
 // openAPIDocument describes the table as OpenAPI 3.1. Schemas come from the Go
 // types of bodies and answers.
@@ -85,7 +85,9 @@ func neverNull(s *huma.Schema) {
 }
 
 // operation describes one route.
-func operation(r *route, registry huma.Registry, problem *huma.Schema, limits Limits) *huma.Operation {
+func operation(r *route, registry huma.Registry, problem *huma.Schema,
+	limits Limits,
+) *huma.Operation {
 	op := &huma.Operation{
 		Method: r.method, Path: r.path, OperationID: r.id, Tags: []string{r.tag},
 		Summary: r.summary, Description: r.description,
@@ -102,7 +104,8 @@ func operation(r *route, registry huma.Registry, problem *huma.Schema, limits Li
 	}
 	if len(r.bodies) > 0 {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
-		op.RequestBody.Description = fmt.Sprintf("At most %d bytes (%s).", limits.BodyBytes, limitBody)
+		op.RequestBody.Description = fmt.Sprintf("At most %d bytes (%s).", limits.BodyBytes,
+			limitBody)
 		if r.id == "load-rows" {
 			op.RequestBody.Description = fmt.Sprintf(
 				"At most %d bytes (%s) and %d rows (%s), plain or gzip.",
@@ -139,7 +142,8 @@ func success(r *route, registry huma.Registry) *huma.Response {
 			"application/json": {Schema: registry.Schema(reflect.TypeOf(r.answer), true, "")},
 		}
 	case r.media != "":
-		response.Content = map[string]*huma.MediaType{r.media: {Schema: &huma.Schema{Type: huma.TypeString}}}
+		text := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+		response.Content = map[string]*huma.MediaType{r.media: text}
 	}
 	return response
 }
@@ -165,8 +169,8 @@ func parameters(r *route) []*huma.Param {
 		most := idempotencyKeyBytesMax
 		list = append(list, &huma.Param{
 			Name: "Idempotency-Key", In: "header",
-			Description: "Any text. A repeated request with the same key is not written again: it gets " +
-				"the first answer, with `replayed`. Kept for a million revisions.",
+			Description: "Any text. A repeated request with the same key is not written again: " +
+				"it gets the first answer, with `replayed`. Kept for a million revisions.",
 			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &most},
 		})
 	}

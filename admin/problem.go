@@ -21,7 +21,7 @@ import (
 type Problem struct {
 	Title  string   `json:"title" doc:"The status in words" example:"Bad Request"`
 	Status int      `json:"status" doc:"The HTTP status" example:"400"`
-	Code   string   `json:"code" doc:"Stable name of the problem, for programs" example:"rows_invalid"`
+	Code   string   `json:"code" doc:"Stable name, for programs" example:"rows_invalid"`
 	Detail string   `json:"detail" doc:"What is wrong, for people"`
 	Hint   string   `json:"hint,omitempty" doc:"What to do about it"`
 	Errors []Detail `json:"errors,omitempty" doc:"The places that are wrong, at most 20"`
@@ -38,10 +38,10 @@ type Problem struct {
 // that was sent, rows count from 1 in their list; zero and "" mean "not known".
 type Detail struct {
 	Message    string `json:"message" doc:"What is wrong here"`
-	Location   string `json:"location,omitempty" doc:"Member, parameter or header" example:"insert.edge[2][1]"`
+	Location   string `json:"location,omitempty" doc:"Member or header" example:"insert.edge[2]"`
 	Line       int    `json:"line,omitempty" doc:"Line in the text sent, from 1"`
 	Column     int    `json:"column,omitempty" doc:"Column in that line, in characters, from 1"`
-	Text       string `json:"text,omitempty" doc:"The same for a terminal, with the line and a caret"`
+	Text       string `json:"text,omitempty" doc:"The same, with the line and a caret"`
 	Hint       string `json:"hint,omitempty" doc:"What to write instead"`
 	Relation   string `json:"relation,omitempty" doc:"The relation of a bad row"`
 	Row        int    `json:"row,omitempty" doc:"The row's place in its list, from 1"`
@@ -180,7 +180,8 @@ func problemOf(err error) *Problem {
 	}
 	if row, ok := errors.AsType[*analysis.RowError](err); ok {
 		detail := Detail{Message: row.Message, Relation: row.Relation, ColumnName: row.Column}
-		return newProblem(http.StatusBadRequest, "rows_invalid", "%s", row).withErrors([]Detail{detail}, 1)
+		return newProblem(http.StatusBadRequest, "rows_invalid", "%s", row).
+			withErrors([]Detail{detail}, 1)
 	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {

@@ -15,16 +15,16 @@ import (
 type queryBody struct {
 	Query       string         `json:"query" doc:"The query's text" example:"?edge($from, Y)"`
 	Parameters  map[string]any `json:"parameters,omitempty" doc:"A value for each $name"`
-	Limit       int            `json:"limit,omitempty" doc:"At most this many rows; the server's limit if absent"`
-	MinRevision uint64         `json:"min_revision,omitempty" doc:"Wait until the graph has reached this revision"`
-	DeadlineMS  int            `json:"deadline_ms,omitempty" doc:"Give up after so many milliseconds"`
+	Limit       int            `json:"limit,omitempty" doc:"At most so many rows"`
+	MinRevision uint64         `json:"min_revision,omitempty" doc:"Wait for this revision"`
+	DeadlineMS  int            `json:"deadline_ms,omitempty" doc:"Give up after this time"`
 }
 
 // queryAnswer documents the answer; appendAnswer writes it.
 type queryAnswer struct {
 	Revision  uint64       `json:"revision" doc:"What the answer knows"`
 	Columns   []ColumnInfo `json:"columns"`
-	Rows      [][]any      `json:"rows" doc:"Sorted, no duplicates; an int outside ±(2^53-1) is a decimal string"`
+	Rows      [][]any      `json:"rows" doc:"Sorted; ints beyond ±(2^53-1) are strings"`
 	Truncated bool         `json:"truncated" doc:"True if there are more rows than the limit"`
 }
 
@@ -118,7 +118,8 @@ func (a *API) decodeQuery(src string) (queryRequest, error) {
 			return s.uintMember(name, uint64(a.limits.QueryDeadline.Milliseconds()), &q.deadlineMS)
 		}
 		if s.peek() != '{' {
-			return s.failAt(s.pos, `"parameters" must be an object {"NAME": VALUE}, found %s`, s.shown())
+			return s.failAt(s.pos, `"parameters" must be an object {"NAME": VALUE}, found %s`,
+				s.shown())
 		}
 		q.at = s.pos
 		err := s.skip(nestingMax)
@@ -126,7 +127,8 @@ func (a *API) decodeQuery(src string) (queryRequest, error) {
 		return err
 	})
 	if err == nil && q.text == "" {
-		err = jsonProblem(src, &scanError{message: `the member "query" is missing or empty`, hint: hint})
+		err = jsonProblem(src,
+			&scanError{message: `the member "query" is missing or empty`, hint: hint})
 	}
 	return q, err
 }
@@ -153,8 +155,10 @@ func (q *queryRequest) values(columns []analysis.Column) ([]value.Value, error) 
 		for i, v := range values {
 			if v.Kind() == value.Invalid {
 				wrong.add(Detail{
-					Message: "parameter " + names[i] + ": no value is given; expected " + expectedOf(columns[i].Type),
-					Hint:    `give it as "parameters": {"` + names[i] + `": …}`, Location: "parameters",
+					Message: "parameter " + names[i] + ": no value is given; expected " +
+						expectedOf(columns[i].Type),
+					Hint:       `give it as "parameters": {"` + names[i] + `": …}`,
+					Location:   "parameters",
 					ColumnName: names[i], Expected: expectedOf(columns[i].Type),
 				})
 			}

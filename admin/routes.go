@@ -5,7 +5,10 @@ const programExample = "+edge(src: int, dst: int)\n" +
 	"hop2(X, Z) <- edge(X, Y), edge(Y, Z)\n" +
 	"view links($head: int) := ?edge($head, Y)\n"
 
-var createFlag = flag{"create", "Create the graph if there is none. A refused program creates nothing."}
+var createFlag = flag{
+	"create",
+	"Create the graph if there is none. A refused program creates nothing.",
+}
 
 // routes is the table of everything that is served. A new route is a row here;
 // tests walk the table.
@@ -24,8 +27,8 @@ func graphRoutes() []route {
 		}, {
 			method: "POST", path: "/v1/graphs", id: "create-graph", tag: "Graphs",
 			summary: "Create a graph",
-			description: "Makes an empty graph. A name begins with a letter and has letters, digits, " +
-				"`_` and `-`, at most 64.",
+			description: "Makes an empty graph. A name begins with a letter and has letters, " +
+				"digits, `_` and `-`, at most 64.",
 			bodies: []body{{"application/json", newGraph{}, `{"name": "shop"}`}},
 			status: 201, answer: GraphInfo{}, problems: []int{400, 409, 413, 415, 507},
 			curl:   `/v1/graphs -d '{"name": "shop"}'`,
@@ -38,9 +41,10 @@ func graphRoutes() []route {
 			curl: "/v1/graphs/shop", handle: (*API).getGraph,
 		}, {
 			method: "DELETE", path: "/v1/graphs/{graph}", id: "drop-graph", tag: "Graphs",
-			summary:     "Delete a graph",
-			description: "Deletes the graph with all facts. Viewers are told that the view is gone.",
-			status:      204, problems: []int{404},
+			summary: "Delete a graph",
+			description: "Deletes the graph with all facts. Viewers are told that the view is " +
+				"gone.",
+			status: 204, problems: []int{404},
 			curl: "-X DELETE /v1/graphs/shop", handle: (*API).dropGraph,
 		}, {
 			method: "GET", path: "/v1/graphs/{graph}/program", id: "get-program", tag: "Programs",
@@ -69,9 +73,10 @@ func graphRoutes() []route {
 			handle:   (*API).applyProgram,
 		}, {
 			method: "GET", path: "/v1/graphs/{graph}/families", id: "list-families", tag: "Views",
-			summary:     "List families",
-			description: "For each view: how many keys are watched, by how many viewers, at which revision.",
-			status:      200, answer: familyList{}, problems: []int{404},
+			summary: "List families",
+			description: "For each view: how many keys are watched, by how many viewers, at " +
+				"which revision.",
+			status: 200, answer: familyList{}, problems: []int{404},
 			curl: "/v1/graphs/shop/families", handle: (*API).listFamilies,
 		},
 	}
@@ -83,8 +88,9 @@ func factRoutes() []route {
 			method: "POST", path: "/v1/graphs/{graph}/transactions", id: "transact", tag: "Facts",
 			summary: "Write facts",
 			description: "One transaction: all of it or nothing, durable when the answer comes. " +
-				"Deletions go before insertions. A row that is there already or is not there is no " +
-				"error. An int may be a decimal string, which keeps integers beyond 2^53-1 exact.",
+				"Deletions go before insertions. A row that is there already or is not there is " +
+				"no error. An int may be a decimal string, which keeps integers beyond 2^53-1 " +
+				"exact.",
 			idempotent: true,
 			bodies: []body{
 				{
@@ -101,21 +107,26 @@ func factRoutes() []route {
 		}, {
 			method: "POST", path: "/v1/graphs/{graph}/relations/{relation}/rows", id: "load-rows",
 			tag: "Facts", summary: "Load a CSV file",
-			description: "All rows of a CSV file, plain or gzip, in one transaction. The first line names " +
-				"the columns, in any order. Each bad row is named by line, column and reason (the first " +
-				"20; all are counted), and then nothing is loaded.",
-			flags:      []flag{{"header", "Set to false if the first line is data; columns are then in the schema's order."}},
+			description: "All rows of a CSV file, plain or gzip, in one transaction. The first " +
+				"line names the columns, in any order. Each bad row is named by line, column and " +
+				"reason (the first 20; all are counted), and then nothing is loaded.",
+			flags: []flag{{
+				"header",
+				"Set to false if the first line is data; columns are then in the schema's order.",
+			}},
 			idempotent: true,
 			bodies:     []body{{"text/csv", nil, "src,dst\n1,2\n2,3\n"}},
 			status:     200, answer: Receipt{},
 			problems: []int{400, 404, 409, 413, 415, 422, 429, 503, 507},
-			curl:     "/v1/graphs/shop/relations/edge/rows -H 'Content-Type: text/csv' --data-binary @edge.csv",
-			handle:   (*API).loadRows,
+			curl: "/v1/graphs/shop/relations/edge/rows -H 'Content-Type: text/csv' " +
+				"--data-binary @edge.csv",
+			handle: (*API).loadRows,
 		}, {
 			method: "POST", path: "/v1/graphs/{graph}/query", id: "query", tag: "Facts",
 			summary: "Ask a query",
-			description: "Answers once, with what is known at one revision. Values for `$name` travel in " +
-				"`parameters`, typed by the columns they meet. On the data listener this route needs no key.",
+			description: "Answers once, with what is known at one revision. Values for `$name` " +
+				"travel in `parameters`, typed by the columns they meet. On the data listener " +
+				"this route needs no key.",
 			right: rightPublic,
 			bodies: []body{
 				{
@@ -127,8 +138,9 @@ func factRoutes() []route {
 			},
 			status: 200, answer: queryAnswer{},
 			problems: []int{400, 404, 409, 413, 415, 422, 429, 503, 504},
-			curl:     `/v1/graphs/shop/query -d '{"query": "?edge($from, Y)", "parameters": {"from": 1}}'`,
-			handle:   (*API).query,
+			curl: `/v1/graphs/shop/query -d '{"query": "?edge($from, Y)", "parameters": ` +
+				`{"from": 1}}'`,
+			handle: (*API).query,
 		},
 	}
 }
@@ -143,9 +155,10 @@ func serverRoutes() []route {
 			curl: "/livez", handle: (*API).live,
 		}, {
 			method: "GET", path: "/readyz", id: "ready", tag: "Server",
-			summary:     "Can it do its work?",
-			description: "Probes the journal and every graph's loop; status 503 names the failing part.",
-			right:       rightOpen, status: 200, answer: healthAnswer{}, problems: []int{503},
+			summary: "Can it do its work?",
+			description: "Probes the journal and every graph's loop; status 503 names the " +
+				"failing part.",
+			right: rightOpen, status: 200, answer: healthAnswer{}, problems: []int{503},
 			curl: "/readyz", handle: (*API).ready,
 		}, {
 			method: "GET", path: "/metrics", id: "metrics", tag: "Server",
@@ -161,9 +174,10 @@ func serverRoutes() []route {
 			curl: "/openapi.json", handle: (*API).serveOpenAPI,
 		}, {
 			method: "GET", path: "/docs", id: "docs", tag: "Server",
-			summary:     "This documentation",
-			description: "A page for people; a browser asks for a password, which is the admin key.",
-			right:       rightPage, status: 200, media: "text/html",
+			summary: "This documentation",
+			description: "A page for people; a browser asks for a password, which is the admin " +
+				"key.",
+			right: rightPage, status: 200, media: "text/html",
 			curl: "/docs", handle: (*API).serveDocs,
 		},
 	}

@@ -130,7 +130,8 @@ func baseRelation(p *analysis.Program, name string) (*analysis.Relation, *Proble
 	}
 	fallback := "the base relations are " + strings.Join(known[:min(len(known), 10)], ", ")
 	if len(known) == 0 {
-		fallback = "the program declares no relation yet; apply one such as +edge(src: int, dst: int)"
+		fallback = "the program declares no relation yet; apply one such as +edge(src: int, " +
+			"dst: int)"
 	}
 	return nil, newProblem(404, "relation_unknown", "there is no relation %q", shortened(name)).
 		withHint("%s", didYouMean(name, known, fallback))

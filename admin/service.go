@@ -50,16 +50,17 @@ type Service interface {
 // The errors of a Service that clients can act on. Wrap them (`%w`) with what
 // was looked for or why; the text before them reaches the client.
 var (
-	ErrNotFound            = errors.New("not found")                                        // 404
-	ErrExists              = errors.New("exists already")                                   // 409
-	ErrProgramChanged      = errors.New("the program changed meanwhile")                    // 409 after retries
-	ErrIdempotencyMismatch = errors.New("this Idempotency-Key was used with another body")  // 422
-	ErrTooExpensive        = errors.New("the query needs more steps than the limit allows") // 422
-	ErrBusy                = errors.New("the graph's queue is full")                        // 429, Retry-After
-	ErrClosing             = errors.New("the server is shutting down")                      // 503, Retry-After
-	ErrDeadline            = errors.New("the deadline passed")                              // 504
-	ErrReadOnly            = errors.New("the graph is read-only")                           // 507
-	ErrFull                = errors.New("the graph is full")                                // 507
+	ErrNotFound       = errors.New("not found")                      // 404
+	ErrExists         = errors.New("exists already")                 // 409
+	ErrProgramChanged = errors.New("the program changed meanwhile")  // 409 after retries
+	ErrBusy           = errors.New("the graph's queue is full")      // 429, Retry-After
+	ErrClosing        = errors.New("the server is shutting down")    // 503, Retry-After
+	ErrDeadline       = errors.New("the deadline passed")            // 504
+	ErrReadOnly       = errors.New("the graph is read-only")         // 507
+	ErrFull           = errors.New("the graph is full")              // 507
+	ErrTooExpensive   = errors.New("the query needs too many steps") // 422
+	// ErrIdempotencyMismatch is answered 422.
+	ErrIdempotencyMismatch = errors.New("this Idempotency-Key was used with another body")
 )
 
 // GraphInfo describes a graph.
@@ -114,7 +115,7 @@ type Receipt struct {
 	Revision uint64 `json:"revision" doc:"The transaction's revision"`
 	Inserted int    `json:"inserted" doc:"Rows that were not there before"`
 	Deleted  int    `json:"deleted" doc:"Rows that are gone"`
-	Replayed bool   `json:"replayed" doc:"True if the Idempotency-Key was known: nothing was written now"`
+	Replayed bool   `json:"replayed" doc:"The first answer again; nothing was written now"`
 }
 
 // QueryOptions bounds a query.
@@ -140,7 +141,7 @@ type FamilyInfo struct {
 	Parameters  []ColumnInfo `json:"parameters" doc:"The parameters that make a key, in order"`
 	WatchedKeys int          `json:"watched_keys" doc:"Keys that the engine maintains"`
 	Viewers     int          `json:"viewers" doc:"Subscriptions to those keys"`
-	Revision    uint64       `json:"revision" doc:"The revision that the family's rows have reached"`
+	Revision    uint64       `json:"revision" doc:"The revision that its rows have reached"`
 }
 
 // ColumnInfo is a column or parameter as clients see it.

@@ -26,7 +26,7 @@ const (
 type transactionBody struct {
 	Insert  map[string][][]any `json:"insert,omitempty" doc:"Rows to insert, by relation"`
 	Delete  map[string][][]any `json:"delete,omitempty" doc:"Rows to delete, by relation"`
-	Program string             `json:"program,omitempty" doc:"Facts as program text, instead of the others"`
+	Program string             `json:"program,omitempty" doc:"Or facts as text"`
 }
 
 func (a *API) transact(w http.ResponseWriter, r *http.Request) error {
@@ -106,7 +106,8 @@ func idempotencyKey(r *http.Request) (string, error) {
 	if len(values) > 1 || values[0] == "" || len(values[0]) > idempotencyKeyBytesMax {
 		p := newProblem(http.StatusBadRequest, "idempotency_key",
 			"the header Idempotency-Key must be one value of 1 to %d bytes", idempotencyKeyBytesMax)
-		return "", p.withErrors([]Detail{{Message: p.Detail, Location: "header Idempotency-Key"}}, 1)
+		detail := Detail{Message: p.Detail, Location: "header Idempotency-Key"}
+		return "", p.withErrors([]Detail{detail}, 1)
 	}
 	return values[0], nil
 }

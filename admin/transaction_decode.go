@@ -63,7 +63,13 @@ type transactionDecoder struct {
 	seen                          []*analysis.Relation
 }
 
-const transactionHint = `send {"insert": {"RELATION": [[…], …]}, "delete": {…}} or {"program": "+edge(1, 2)"}`
+const transactionHint = `send {"insert": {"RELATION": [[…], …]}, "delete": {…}} ` +
+	`or {"program": "+edge(1, 2)"}`
+
+const (
+	intRange   = "ints reach from -9223372036854775808 to 9223372036854775807"
+	floatRange = "floats reach to 1.7976931348623157e308"
+)
 
 func (d *transactionDecoder) transaction() error {
 	known := []string{"insert", "delete", "program"}
@@ -121,7 +127,8 @@ func (d *transactionDecoder) relations(section string) error {
 		}
 		for _, r := range d.seen {
 			if r == relation {
-				return d.failAt(at, "%q appears twice under %q; put all its rows in one list", name, section)
+				return d.failAt(at, "%q appears twice under %q; put all its rows in one list",
+					name, section)
 			}
 		}
 		d.seen = append(d.seen, relation)
@@ -169,7 +176,8 @@ func (d *transactionDecoder) readRow(at int) error {
 		d.note(at, arityError(d.relation.Name, d.row, columns, strconv.Itoa(count)))
 	}
 	if d.errors.total == before {
-		d.ops = append(d.ops, Op{Relation: d.relation.Name, Delete: d.section == "delete", Row: row})
+		op := Op{Relation: d.relation.Name, Delete: d.section == "delete", Row: row}
+		d.ops = append(d.ops, op)
 	}
 	return nil
 }
@@ -192,13 +200,15 @@ func (s *scanner) cell(kind value.Kind) (v value.Value, got, hint string, err er
 		if err != nil {
 			return v, "", "", err
 		}
-		return stringCell(kind, text)
+		v, got, hint = stringCell(kind, text)
+		return v, got, hint, nil
 	case c == '-' || isDigit(c):
 		text, integer, err := s.number()
 		if err != nil {
 			return v, "", "", err
 		}
-		return numberCell(kind, text, integer)
+		v, got, hint = numberCell(kind, text, integer)
+		return v, got, hint, nil
 	case c == '{' || c == '[':
 		got = s.shown()
 		return v, got, "", s.skip(nestingMax)
@@ -218,19 +228,20 @@ func (s *scanner) cell(kind value.Kind) (v value.Value, got, hint string, err er
 
 // stringCell is a cell written as a JSON string: a string, or an int in decimal
 // digits, which is how integers beyond 2^53-1 travel safely through JavaScript.
-func stringCell(kind value.Kind, text string) (v value.Value, got, hint string, err error) {
+func stringCell(kind value.Kind, text string) (v value.Value, got, hint string) {
 	switch kind {
 	case value.String:
-		return value.OfString(text), "", "", nil
+		return value.OfString(text), "", ""
 	case value.Int:
 		if i, ok := canonicalInt(text); ok {
-			return value.OfInt(i), "", "", nil
+			return value.OfInt(i), "", ""
 		}
-		hint = `write 7 without quotes; only decimal digits may be quoted, for integers beyond 2^53-1`
+		hint = "write 7 without quotes; " +
+			"only decimal digits may be quoted, for integers beyond 2^53-1"
 	case value.Float, value.Bool:
 		hint = "write it without quotes"
 	}
-	return v, strconv.Quote(shortened(text)), hint, nil
+	return v, strconv.Quote(shortened(text)), hint
 }
 
 // canonicalInt reads an int64 in its one spelling: no sign but -, no leading zeros.
@@ -243,25 +254,25 @@ func canonicalInt(text string) (int64, bool) {
 }
 
 // numberCell is a cell written as a JSON number.
-func numberCell(kind value.Kind, text string, integer bool) (v value.Value, got, hint string, err error) {
+func numberCell(kind value.Kind, text string, integer bool) (v value.Value, got, hint string) {
 	switch kind {
 	case value.Int:
 		if !integer {
-			return v, shortened(text), "an int has neither fraction nor exponent", nil
+			return v, shortened(text), "an int has neither fraction nor exponent"
 		}
 		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return value.OfInt(i), "", "", nil
+			return value.OfInt(i), "", ""
 		}
-		return v, shortened(text), "ints reach from -9223372036854775808 to 9223372036854775807", nil
+		return v, shortened(text), intRange
 	case value.Float:
 		// Too small a number rounds to 0, too large a one is an error.
 		if f, err := strconv.ParseFloat(text, 64); err == nil && !math.IsInf(f, 0) {
 			v, _ = value.OfFloat(f)
-			return v, "", "", nil
+			return v, "", ""
 		}
-		return v, shortened(text), "floats reach to 1.7976931348623157e308", nil
+		return v, shortened(text), floatRange
 	case value.String:
 		hint = "write it in double quotes"
 	}
-	return v, shortened(text), hint, nil
+	return v, shortened(text), hint
 }

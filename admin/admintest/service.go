@@ -170,7 +170,9 @@ func (s *Service) Schema(name string) (*analysis.Program, error) {
 }
 
 // Apply compiles source with Compile and puts it in force.
-func (s *Service) Apply(_ context.Context, name, source string, opt admin.ApplyOptions) (admin.ApplyResult, error) {
+func (s *Service) Apply(_ context.Context, name, source string,
+	opt admin.ApplyOptions,
+) (admin.ApplyResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Applied = append(s.Applied, opt)
@@ -205,7 +207,9 @@ func (s *Service) nextFailLocked() error {
 }
 
 // Transact applies a transaction to the graph's set of facts.
-func (s *Service) Transact(_ context.Context, name string, tx admin.Transaction) (admin.Receipt, error) {
+func (s *Service) Transact(_ context.Context, name string,
+	tx admin.Transaction,
+) (admin.Receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g, err := s.findLocked(name)

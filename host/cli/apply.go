@@ -43,7 +43,8 @@ given. The graph is created if there is none. FILE may be - for standard input.`
 			}
 			var answer applied
 			body, err := server.get(c.Context(), request{
-				method: "PUT", path: "/v1/graphs/" + url.PathEscape(args[0]) + "/program?" + query.Encode(),
+				method: "PUT", path: "/v1/graphs/" + url.PathEscape(args[0]) + "/program?" +
+					query.Encode(),
 				media: "text/plain; charset=utf-8", body: fileReader{file},
 			}, &answer)
 			if err != nil {
@@ -55,7 +56,8 @@ given. The graph is created if there is none. FILE may be - for standard input.`
 			return c.printApplied(args[0], &answer)
 		})
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would change")
-	c.Flags().BoolVar(&allowLoss, "allow-loss", false, "drop facts that the new program has no place for")
+	c.Flags().BoolVar(&allowLoss, "allow-loss", false,
+		"drop facts that the new program has no place for")
 	c.Flags().BoolVar(&noCreate, "no-create", false, "fail if there is no such graph")
 	return c.Command
 }

@@ -21,7 +21,7 @@ const (
 	ExitRefused     = 1 // the server refused the request: it is wrong, or what it names is missing
 	ExitUsage       = 2 // the command line is wrong, or a file cannot be read
 	ExitUnreachable = 3 // no server answers there, or it does not take the key
-	ExitLater       = 4 // the server is busy, closing or too slow: the same request may succeed later
+	ExitLater       = 4 // the server is busy, closing or too slow: it may go well later
 )
 
 // Error is what a client command fails with. Its text is for a terminal and may
@@ -92,7 +92,8 @@ func newCommand(use, short, long, example string, args int,
 	c := &command{Command: &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: cobra.ExactArgs(args),
 	}}
-	c.Flags().BoolVar(&c.asJSON, "json", false, "print the server's answer as JSON; errors too, on standard error")
+	c.Flags().BoolVar(&c.asJSON, "json", false,
+		"print the server's answer as JSON; errors too, on standard error")
 	load := settingsFlags(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		// The command line was right: what fails now is not helped by the usage.

@@ -61,7 +61,8 @@ func newClient(s Settings) (*client, error) {
 const (
 	serverPlaces = "with --server, as HEDDLE_SERVER or in the configuration file"
 	keyPlaces    = "with --key, as HEDDLE_KEY or in the configuration file"
-	keyHome      = "a server started without one keeps its key in the file admin.key of its data directory"
+	keyHome      = "a server started without one keeps its key in the file admin.key of its " +
+		"data directory"
 )
 
 // do sends a request and returns the body of a successful answer. Every error is
@@ -116,18 +117,25 @@ func (c *client) transportError(ctx context.Context, err error) error {
 	case errors.As(err, &file):
 		return &Error{Code: ExitUsage, Text: file.Error()}
 	case ctx.Err() != nil:
-		return &Error{Code: ExitUnreachable, Text: "interrupted; the request may or may not have had an effect"}
+		return &Error{
+			Code: ExitUnreachable,
+			Text: "interrupted; the request may or may not have had an effect",
+		}
 	}
 	reason := err.Error()
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		reason = u.Err.Error()
 	}
-	e := &Error{Code: ExitUnreachable, Text: fmt.Sprintf("%s does not answer: %s", c.server, reason)}
+	e := &Error{
+		Code: ExitUnreachable,
+		Text: fmt.Sprintf("%s does not answer: %s", c.server, reason),
+	}
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Text = fmt.Sprintf("there is no server at %s (connection refused)", c.server)
-		e.Hint = `start one with "heddle serve" or "heddle demo"; another address is given ` + serverPlaces
+		e.Hint = `start one with "heddle serve" or "heddle demo"; another address is given ` +
+			serverPlaces
 	case errors.As(err, &dns):
 		e.Hint = "the address is given " + serverPlaces
 	}
@@ -141,7 +149,8 @@ func (c *client) refusal(answer *http.Response, body []byte) error {
 	if media != "application/problem+json" || json.Unmarshal(body, p) != nil {
 		return &Error{
 			Code: ExitUnreachable,
-			Text: fmt.Sprintf("%s answered %s, which is not a Heddle server's answer", c.server, answer.Status),
+			Text: fmt.Sprintf("%s answered %s, which is not a Heddle server's answer", c.server,
+				answer.Status),
 			Hint: "is it the admin listener? Its address is given " + serverPlaces,
 		}
 	}
@@ -153,7 +162,8 @@ func (c *client) refusal(answer *http.Response, body []byte) error {
 		e.Code = ExitLater
 	}
 	if p.Status == http.StatusUnauthorized {
-		p.Detail = fmt.Sprintf("the server at %s does not take the admin key from %s", c.server, c.settings.KeyFrom)
+		p.Detail = fmt.Sprintf("the server at %s does not take the admin key from %s", c.server,
+			c.settings.KeyFrom)
 		p.Hint = "give it " + keyPlaces + "; " + keyHome
 	}
 	if p.Code == "route_unknown" {

@@ -51,7 +51,10 @@ false is one; to give such a text as a string, put it in double quotes:
 			for _, p := range parameters {
 				name, v, ok := strings.Cut(p, "=")
 				if name = strings.TrimPrefix(name, "$"); !ok || name == "" {
-					return &Error{Code: ExitUsage, Text: fmt.Sprintf("--param %q: expected NAME=VALUE", p)}
+					return &Error{
+						Code: ExitUsage,
+						Text: fmt.Sprintf("--param %q: expected NAME=VALUE", p),
+					}
 				}
 				q.Parameters[name] = parameterValue(v)
 			}
@@ -73,10 +76,12 @@ false is one; to give such a text as a string, put it in double quotes:
 			return c.printAnswer(&answer)
 		})
 	f := c.Flags()
-	f.StringArrayVarP(&parameters, "param", "p", nil, "a parameter's value as NAME=VALUE; may be repeated")
+	f.StringArrayVarP(&parameters, "param", "p", nil,
+		"a parameter's value as NAME=VALUE; may be repeated")
 	f.IntVar(&q.Limit, "limit", 0, "print at most so many rows (default: the server's limit)")
 	f.Uint64Var(&q.MinRevision, "min-revision", 0, "wait until the graph has reached this revision")
-	f.DurationVar(&deadline, "deadline", 0, "give up after this time, such as 500ms (default: the server's limit)")
+	f.DurationVar(&deadline, "deadline", 0,
+		"give up after this time, such as 500ms (default: the server's limit)")
 	return c.Command
 }
 

@@ -97,7 +97,8 @@ column and reason, and then nothing is loaded. FILE may be - for standard input.
 				return err
 			}
 			defer func() { _ = file.Close() }()
-			path := "/v1/graphs/" + url.PathEscape(args[0]) + "/relations/" + url.PathEscape(args[1]) + "/rows"
+			path := "/v1/graphs/" + url.PathEscape(args[0]) + "/relations/" +
+				url.PathEscape(args[1]) + "/rows"
 			if noHeader {
 				path += "?header=false"
 			}
@@ -107,7 +108,8 @@ column and reason, and then nothing is loaded. FILE may be - for standard input.
 				header: map[string]string{"Expect": "100-continue"},
 			}, key)
 		})
-	c.Flags().BoolVar(&noHeader, "no-header", false, "the first line is data, not the columns' names")
+	c.Flags().BoolVar(&noHeader, "no-header", false,
+		"the first line is data, not the columns' names")
 	idempotencyFlag(c, &key)
 	return c.Command
 }
