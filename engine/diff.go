@@ -10,9 +10,10 @@ import (
 // Diff tells how a program differs from the one before. Lists are in the order of
 // the text, the next program's for what it has, else the present one's.
 type Diff struct {
-	AddedRelations   []string          `json:"added_relations,omitempty"` // base relations
+	// Base relations; a changed one has other names or types of columns.
+	AddedRelations   []string          `json:"added_relations,omitempty"`
 	DroppedRelations []DroppedRelation `json:"dropped_relations,omitempty"`
-	ChangedRelations []string          `json:"changed_relations,omitempty"` // names or types of columns
+	ChangedRelations []string          `json:"changed_relations,omitempty"`
 
 	AddedRules   []string `json:"added_rules,omitempty"`   // texts of clauses
 	DroppedRules []string `json:"dropped_rules,omitempty"` // texts of clauses
@@ -147,7 +148,7 @@ func compareViews(d *Diff, old, next *analysis.Program) {
 		switch o := old.ViewNamed(v.Name); {
 		case o == nil:
 			d.AddedViews = append(d.AddedViews, v.Name)
-		case o.Text != v.Text || !survives(o, v):
+		case o.Query.Text != v.Query.Text || !survives(o, v):
 			d.ChangedViews = append(d.ChangedViews, v.Name)
 		}
 	}

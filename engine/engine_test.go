@@ -200,7 +200,8 @@ func TestQueryLeavesNothing(t *testing.T) {
 
 func TestDeploy(t *testing.T) {
 	e := deployed(t, hotProgram())
-	apply(t, e, 1, ins("edge", 1, 2), ins("edge", 1, 3), ins("label", 1, "hot"), ins("label", 1, "cold"))
+	apply(t, e, 1, ins("edge", 1, 2), ins("edge", 1, 3), ins("label", 1, "hot"),
+		ins("label", 1, "cold"))
 	k := watch(t, e, "hot", 1)
 	apply(t, e, 2, ins("edge", 1, 4), del("edge", 1, 2))
 
@@ -225,7 +226,8 @@ func TestDeploy(t *testing.T) {
 
 	without := (&builder{}).base("label", "node", "text:string")
 	_, err = e.Deploy(without.program(), false)
-	if loss, ok := errors.AsType[*DataLossError](err); !ok || loss.Relation != "edge" || loss.Rows != 3 {
+	loss, ok := errors.AsType[*DataLossError](err)
+	if !ok || loss.Relation != "edge" || loss.Rows != 3 {
 		t.Errorf("dropping edge: %v", err)
 	}
 	wantRows(t, e, k, "(1 0) (1 3)")
@@ -260,13 +262,14 @@ func TestFacts(t *testing.T) {
 		got = append(got, slices.Clone(row))
 		return true
 	})
-	slices.SortFunc(got, func(a, b []value.Value) int { return slices.CompareFunc(a, b, value.Compare) })
+	slices.SortFunc(got, naive.CompareRows)
 	if fmt.Sprint(got) != "[[1 2] [3 -1]]" {
 		t.Errorf("facts %v", got)
 	}
-	ins, del, err := e.Apply(2, []analysis.Op{ins("edge", 7, 7), del("edge", 7, 7), del("edge", 3, -1)})
-	if ins != 0 || del != 1 || err != nil {
-		t.Errorf("net %d inserted, %d deleted, %v", ins, del, err)
+	ops := []analysis.Op{ins("edge", 7, 7), del("edge", 7, 7), del("edge", 3, -1)}
+	inserted, deleted, err := e.Apply(2, ops)
+	if inserted != 0 || deleted != 1 || err != nil {
+		t.Errorf("net %d inserted, %d deleted, %v", inserted, deleted, err)
 	}
 }
 

@@ -106,12 +106,10 @@ func (g generator) rule(p *analysis.Program, head analysis.RelationID) analysis.
 
 // body adds atoms over a few variables of each kind, then comparisons.
 func (g generator) body(p *analysis.Program, b *analysis.Body, atoms int) {
-	pool := len(b.Variables)
 	for range 3 {
 		b.Variables = append(b.Variables, analysis.Variable{Name: "X", Type: value.Int})
 	}
 	b.Variables = append(b.Variables, analysis.Variable{Name: "S", Type: value.String})
-	pool = len(b.Variables) - pool
 	for range atoms {
 		id := analysis.RelationID(g.IntN(len(p.Relations)))
 		at := analysis.Atom{Relation: id}

@@ -13,8 +13,8 @@ const (
 // them, chosen by the top bits of the hash, which grow one at a time, so that no
 // single insertion ever moves the whole table.
 //
-// A slot holds the hash above the row reference (id + 1; 0 is an empty slot): probes compare hashes before they touch a row, and growth
-// touches no row at all.
+// A slot holds the hash above the row reference (id + 1; 0 is an empty slot):
+// probes compare hashes before they touch a row, and growth touches no row at all.
 type table struct {
 	segments []segment
 	shift    uint // of the hash, to its segment; 32 while there is one segment

@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/parse"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected lines of testdata/scenarios")
+
+// TestScenarios plays the files of testdata/scenarios. Each is a list of commands
+// with the lines they should answer, marked "> ":
+//
+//	program        deploys the lines up to the next "."; answers the diff or error
+//	program!       the same, with leave to lose data
+//	watch V KEY…   answers the rows
+//	unwatch V KEY…
+//	rows V KEY…
+//	write FACTS    applies a transaction, split at "; "; answers the changes
+//	hold FACTS     applies a transaction and leaves its changes for later
+//	query Q        answers the rows
+//	stats          answers the number of facts, watched keys and derived rows
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/scenarios/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenarios: ", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(string(text))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != string(text) {
+				t.Errorf("the scenario plays as\n%s", got)
+			}
+		})
+	}
+}
+
+// player is a scenario being played.
+type player struct {
+	engine   *Engine
+	keys     map[string]*Key
+	revision uint64
+}
+
+// play returns the scenario's text with the answers that the engine gives.
+func play(text string) string {
+	p := &player{engine: New(nil), keys: map[string]*Key{}}
+	var out strings.Builder
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for len(lines) > 0 {
+		line := lines[0]
+		lines = lines[1:]
+		if strings.HasPrefix(line, ">") {
+			continue
+		}
+		fmt.Fprintln(&out, line)
+		command, rest, _ := strings.Cut(line, " ")
+		if strings.HasPrefix(command, "program") {
+			var source []string
+			for len(lines) > 0 && lines[0] != "." {
+				source = append(source, lines[0])
+				lines = lines[1:]
+			}
+			lines = lines[1:]
+			rest = strings.Join(source, "\n")
+			fmt.Fprintf(&out, "%s\n.\n", rest)
+		}
+		for _, answer := range p.do(command, rest) {
+			fmt.Fprintln(&out, "> "+answer)
+		}
+	}
+	return out.String()
+}
+
+func (p *player) do(command, rest string) []string {
+	if (command == "unwatch" || command == "rows") && p.keys[rest] == nil {
+		return []string{"not watched"}
+	}
+	switch command {
+	case "program", "program!":
+		return p.deploy(rest, command == "program!")
+	case "watch":
+		view, key := parseKey(rest)
+		k, err := p.engine.Watch(view, key)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		p.keys[rest] = k
+		return []string{show(k, p.engine.Rows(k, nil))}
+	case "unwatch":
+		p.engine.Unwatch(p.keys[rest])
+		return nil
+	case "rows":
+		return []string{show(p.keys[rest], p.engine.Rows(p.keys[rest], nil))}
+	case "write", "hold":
+		answer := p.write(rest)
+		if command == "write" {
+			answer = append(answer, p.changes()...)
+		}
+		return answer
+	case "query":
+		return p.query(rest)
+	case "stats":
+		s := p.engine.Stats()
+		return []string{fmt.Sprintf("%d facts, %d watched keys, %d derived rows",
+			s.Facts, s.WatchedKeys, s.DerivedRows)}
+	case "", "#":
+		return nil
+	}
+	return []string{"no such command"}
+}
+
+// parseKey reads a view's name and a key of ints and quoted strings.
+func parseKey(s string) (string, []value.Value) {
+	fields := strings.Fields(s)
+	var key []value.Value
+	for _, f := range fields[1:] {
+		var i int
+		if _, err := fmt.Sscanf(f, "%d", &i); err == nil {
+			key = append(key, value.OfInt(int64(i)))
+			continue
+		}
+		key = append(key, value.OfString(strings.Trim(f, `"`)))
+	}
+	return fields[0], key
+}
+
+func (p *player) deploy(source string, allowLoss bool) []string {
+	file, err := parse.Program(source)
+	if err != nil {
+		return strings.Split(err.Error(), "\n")
+	}
+	program, err := analysis.Analyse(file, source)
+	if err != nil {
+		return strings.Split(err.Error(), "\n")
+	}
+	d, err := p.engine.Deploy(program, allowLoss)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	p.revision++
+	var out []string
+	list := func(what string, names []string) {
+		if len(names) > 0 {
+			out = append(out, what+": "+strings.Join(names, "; "))
+		}
+	}
+	list("added relations", d.AddedRelations)
+	for _, r := range d.DroppedRelations {
+		out = append(out, fmt.Sprintf("dropped relation: %s with %d rows", r.Name, r.Rows))
+	}
+	list("changed relations", d.ChangedRelations)
+	list("added rules", d.AddedRules)
+	list("dropped rules", d.DroppedRules)
+	list("changed rules", d.ChangedRules)
+	list("added views", d.AddedViews)
+	list("dropped views", d.DroppedViews)
+	list("changed views", d.ChangedViews)
+	for _, k := range d.LostKeys {
+		out = append(out, fmt.Sprint("lost key: ", k.View(), k.Values()))
+	}
+	return append(out, p.changes()...)
+}
+
+func (p *player) write(facts string) []string {
+	tree, err := parse.Transaction(strings.ReplaceAll(facts, "; ", "\n"))
+	if err != nil {
+		return strings.Split(err.Error(), "\n")
+	}
+	ops, err := analysis.CheckTransaction(p.engine.Program(), tree)
+	err = errors.Join(err, p.engine.Check(ops))
+	if err != nil {
+		return strings.Split(err.Error(), "\n")
+	}
+	p.revision++
+	if _, _, err := p.engine.Apply(p.revision, ops); err != nil {
+		return []string{err.Error()}
+	}
+	return nil
+}
+
+func (p *player) changes() []string {
+	var out []string
+	p.engine.Changes(func(k *Key, revision uint64, insert, retract []value.Value) {
+		line := fmt.Sprintf("%s%v at %d:", k.View(), k.Values(), revision)
+		if len(insert) > 0 {
+			line += " entered " + show(k, insert)
+		}
+		if len(retract) > 0 {
+			line += " left " + show(k, retract)
+		}
+		out = append(out, line)
+	})
+	return out
+}
+
+func (p *player) query(text string) []string {
+	tree, err := parse.Query(text)
+	if err != nil {
+		return strings.Split(err.Error(), "\n")
+	}
+	q, err := analysis.AnalyseQuery(p.engine.Program(), tree)
+	if err != nil {
+		return strings.Split(err.Error(), "\n")
+	}
+	r, err := p.engine.Query(q, nil, QueryOptions{})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	k := &Key{family: &family{view: &analysis.View{Query: *q}}}
+	return []string{show(k, r.Rows)}
+}
