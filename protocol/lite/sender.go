@@ -168,9 +168,22 @@ func (s *sender) turn(p *publication) {
 		}
 	case finDue && p.state == ending:
 		s.finish(p)
+	case p.state == live && p.unread():
+		// STOP_SENDING alone is an end too; its reader takes it from here.
+		p.control.Stop(protocol.CodeCancel)
 	case p.state == live && p.list != parked && p.list != stalled:
 		for s.advance(p) {
 		}
+	}
+}
+
+// unread says whether the peer reads the Subscribe stream no longer.
+func (p *publication) unread() bool {
+	select {
+	case <-p.control.Done():
+		return true
+	default:
+		return false
 	}
 }
 

@@ -284,3 +284,20 @@ type stream struct {
 	sender
 	receiver
 }
+
+// Urgency returns what the sender of a received stream has set as its priority,
+// 3 if nothing.
+func Urgency(s protocol.ReceiveStream) uint8 {
+	var h *half
+	switch s := s.(type) {
+	case receiver:
+		h = s.h
+	case *stream:
+		h = s.receiver.h
+	default:
+		panic("sessiontest: not a stream of this package")
+	}
+	h.from.link.mu.Lock()
+	defer h.from.link.mu.Unlock()
+	return h.urgency
+}
