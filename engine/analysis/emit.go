@@ -116,7 +116,8 @@ func (e *emitter) restrict(b *Body, root *slot) {
 
 // add appends a comparison unless it always holds.
 func (b *Body) add(c Comparison) {
-	if c.Left.IsConst() && c.Right.IsConst() && holds(c.Op, value.Compare(c.Left.Const, c.Right.Const)) {
+	if c.Left.IsConst() && c.Right.IsConst() &&
+		holds(c.Op, value.Compare(c.Left.Const, c.Right.Const)) {
 		return
 	}
 	b.Comparisons = append(b.Comparisons, c)

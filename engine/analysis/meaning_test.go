@@ -156,7 +156,9 @@ func intOf(t parse.Term, assignment, parameters map[string]int64) int64 {
 	return t.Value.Int()
 }
 
-func literalHolds(l parse.Literal, facts naive.Facts, assignment, parameters map[string]int64) bool {
+func literalHolds(
+	l parse.Literal, facts naive.Facts, assignment, parameters map[string]int64,
+) bool {
 	if l.Atom == nil {
 		left := intOf(l.Comparison.Left, assignment, parameters)
 		right := intOf(l.Comparison.Right, assignment, parameters)
@@ -177,7 +179,9 @@ func literalHolds(l parse.Literal, facts naive.Facts, assignment, parameters map
 	return false
 }
 
-func outputRow(q *parse.QueryTree, names []string, assignment, parameters map[string]int64) []value.Value {
+func outputRow(
+	q *parse.QueryTree, names []string, assignment, parameters map[string]int64,
+) []value.Value {
 	var row []value.Value
 	inGoal := map[string]bool{}
 	for _, t := range q.Goal.Terms {

@@ -163,7 +163,8 @@ func (p *parser) badSeparator(tok token) {
 	case p.is(tok, "limit") || p.is(tok, "order"):
 		p.fail(tok, "", "%s is not supported yet", p.text(tok))
 	case p.is(tok, "where") || p.is(tok, "if"):
-		p.fail(tok, "write , instead", "there is no word %s; conditions are joined by a comma", p.text(tok))
+		p.fail(tok, "write , instead", "there is no word %s; conditions are joined by a comma",
+			p.text(tok))
 	case tok.kind == tokenArrow && isNumber(p.peekAt(1)):
 		p.fail(tok, "write < -"+p.text(p.peekAt(1))+" with a blank between",
 			"`<-` is the arrow of a rule")
@@ -196,7 +197,7 @@ func (p *parser) literal(goal string) Literal {
 	case isAtom && p.is(tok, "limit"):
 		hint := ""
 		if goal != "" {
-			hint = "ask for a row limit with the request (heddle query --limit)"
+			hint = "give the row limit with the request"
 		}
 		p.fail(tok, hint, "limit is not supported yet")
 	case tok.kind == tokenVariable && after.kind == tokenOpen:
@@ -207,7 +208,8 @@ func (p *parser) literal(goal string) Literal {
 		p.fail(tok, "leave the "+p.text(tok)+" out", "a condition has no sign")
 	case isAtom:
 		atom := p.atom(inBody)
-		if op := p.peek(); !p.failed && (isComparison(op.kind) || isArithmetic(op.kind) && !p.signedAtom()) {
+		op := p.peek().kind
+		if isComparison(op) || isArithmetic(op) && !p.signedAtom() {
 			p.fail(tok, "", "functions are not supported yet")
 		}
 		return Literal{Atom: &atom}

@@ -285,7 +285,9 @@ func (in *Interner) split(s *segment, hash uint32) {
 		}
 		in.directory, in.depth = wider, in.depth+1
 	}
-	halves := [2]*segment{in.newSegment(len(s.slots), s.depth+1), in.newSegment(len(s.slots), s.depth+1)}
+	halves := [2]*segment{
+		in.newSegment(len(s.slots), s.depth+1), in.newSegment(len(s.slots), s.depth+1),
+	}
 	in.slots -= len(s.slots)
 	for _, slot := range s.slots {
 		if slot != 0 {
