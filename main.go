@@ -1,0 +1,35 @@
+// Heddle keeps thousands of people's own live views of shared facts up to date.
+// This file reads the command line, turns signals into a context, and runs a
+// command; everything else is in package host.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heddle-live/heddle/bench"
+	"github.com/heddle-live/heddle/host"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	root := &cobra.Command{
+		Use:           "heddle",
+		Short:         "Keep everybody's own live view of shared facts up to date",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(host.Commands()...)
+	root.AddCommand(bench.Command())
+	err := root.ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "heddle:", err)
+		os.Exit(1)
+	}
+}
