@@ -66,7 +66,7 @@ var layers = []layer{
 		why: "a bench meets the server as its users do, from outside",
 	},
 	{
-		scope: "host", ours: []string{"host", "engine", "protocol", "admin", "sdk"}, external: true,
+		scope: "host", ours: []string{"host", "engine", "protocol", "admin", "sdk", "examples"}, external: true,
 		why: "the host builds every part; only main builds the host",
 	},
 	{scope: "examples", ours: []string{"sdk"}, external: true, why: "examples use what users use"},
