@@ -185,6 +185,25 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
+// BenchmarkQueryScan is a bound query on a column without an index.
+func BenchmarkQueryScan(b *testing.B) {
+	const edges = 1_000_000
+	program := hotProgram()
+	e := loadedEngine(b, program, edges)
+	q := program.query([]string{"H"}, []string{"X"}, a("edge", "X", "H"))
+	b.Run("edges=1e6", func(b *testing.B) {
+		g := rand.New(rand.NewPCG(3, 4))
+		key := vals(0)
+		b.ReportAllocs()
+		for b.Loop() {
+			key[0] = value.OfInt(int64(g.IntN(edges / edgesPerNode)))
+			if _, err := e.Query(q, key, QueryOptions{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 // BenchmarkLoad inserts rows in one transaction.
 func BenchmarkLoad(b *testing.B) {
 	const rows = 200_000

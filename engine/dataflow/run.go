@@ -112,7 +112,7 @@ func (n *Network) run(i int) {
 	table := s.predicate.table
 	switch s.kind {
 	case stepProbe:
-		n.count()
+		n.count(1)
 		if id, ok := table.Find(s.keyRow); ok && table.IsVisible(id) && n.admits(s, id) {
 			n.run(i + 1)
 		}
@@ -125,15 +125,37 @@ func (n *Network) run(i int) {
 			n.run(i)
 			return
 		}
+		n.scan(i, s)
+	}
+}
+
+// scan goes on with each row of a table that fits.
+func (n *Network) scan(i int, s *step) {
+	table := s.predicate.table
+	if len(s.checks) == 0 {
 		for id, ok := table.NextVisible(0); ok && !n.stop; id, ok = table.NextVisible(id + 1) {
 			n.visit(i, s, id)
 		}
+		return
+	}
+	// The table looks for the first check itself, several times as fast.
+	column, cell := s.checks[0].column, n.load(s.checks[0].operand)
+	from := relation.RowID(0)
+	for !n.stop {
+		id, ok := table.NextMatch(from, column, cell)
+		if !ok {
+			n.count(uint64(table.Made()) - uint64(from))
+			return
+		}
+		n.count(uint64(id - from))
+		n.visit(i, s, id)
+		from = id + 1
 	}
 }
 
 // visit goes on with one row of a lookup or scan if it fits.
 func (n *Network) visit(i int, s *step, id relation.RowID) {
-	n.count()
+	n.count(1)
 	if !n.admits(s, id) {
 		return
 	}
@@ -198,9 +220,9 @@ func (n *Network) holds(f *filter) bool {
 	panic("dataflow: a comparison of unknown operator")
 }
 
-// count counts one visited row, and now and then looks at the limits.
-func (n *Network) count() {
-	n.steps++
+// count counts visited rows, and now and then looks at the limits.
+func (n *Network) count(rows uint64) {
+	n.steps += rows
 	if n.steps >= n.stepsMax {
 		n.checkLimits()
 	}
@@ -236,10 +258,7 @@ func (n *Network) indexInstead(s *step) bool {
 	key := detachedKey{table, s.wanted}
 	ix := n.detached[key]
 	if ix == nil {
-		n.steps += uint64(table.Len())
-		if n.steps >= n.stepsMax {
-			n.checkLimits()
-		}
+		n.count(uint64(table.Len()))
 		if n.stop {
 			return false
 		}

@@ -230,18 +230,31 @@ func (r *Relation) Hide(id RowID) {
 // order is that of the ids.
 func (r *Relation) NextVisible(from RowID) (RowID, bool) {
 	for id := uint32(from); id < r.made; {
-		chunk := r.chunks[id>>chunkBits]
-		end := min(r.made, (id>>chunkBits+1)<<chunkBits)
-		if end == 0 { // the last chunk of a full relation
-			end = r.made
-		}
-		at := int(id&(chunkRows-1))*r.stride + r.arity
-		for ; id < end; id++ {
-			if Flags(chunk[at])&Visible != 0 {
-				return RowID(id), true
+		first := int(id&(chunkRows-1)) * r.stride
+		last := min(int(r.made-id), chunkRows-int(id&(chunkRows-1)))*r.stride + first
+		rows := r.chunks[id>>chunkBits][first:last]
+		for at := r.arity; at < len(rows); at += r.stride {
+			if Flags(rows[at])&Visible != 0 {
+				return RowID(id + uint32(at/r.stride)), true
 			}
-			at += r.stride
 		}
+		id += uint32(len(rows) / r.stride)
+	}
+	return 0, false
+}
+
+// NextMatch is NextVisible among the rows whose cell at column is cell.
+func (r *Relation) NextMatch(from RowID, column int, cell value.ID) (RowID, bool) {
+	for id := uint32(from); id < r.made; {
+		first := int(id&(chunkRows-1)) * r.stride
+		last := min(int(r.made-id), chunkRows-int(id&(chunkRows-1)))*r.stride + first
+		rows := r.chunks[id>>chunkBits][first:last]
+		for at := 0; at < len(rows); at += r.stride {
+			if rows[at+column] == cell && Flags(rows[at+r.arity])&Visible != 0 {
+				return RowID(id + uint32(at/r.stride)), true
+			}
+		}
+		id += uint32(len(rows) / r.stride)
 	}
 	return 0, false
 }

@@ -118,6 +118,20 @@ func compareAll(t *testing.T, r *Relation, rows model, sets []Columns) {
 			t.Errorf("scan meets row %v", r.Row(id))
 		}
 	}
+	for c := range r.Arity() {
+		matched, want := 0, 0
+		for id, ok := r.NextMatch(0, c, 1); ok; id, ok = r.NextMatch(id+1, c, 1) {
+			matched++
+		}
+		for key, v := range rows {
+			if v && key[c] == 1 {
+				want++
+			}
+		}
+		if matched != want {
+			t.Errorf("%d rows match in column %d, want %d", matched, c, want)
+		}
+	}
 	if r.Len() != visible || scanned != visible {
 		t.Errorf("%d visible rows, %d scanned, want %d", r.Len(), scanned, visible)
 	}
