@@ -48,8 +48,7 @@ func decodeCSV(r io.Reader, relation *analysis.Relation, header bool, rowsMax in
 		}
 		if d.row++; d.row > rowsMax {
 			return nil, newProblem(http.StatusRequestEntityTooLarge, "rows_too_many",
-				"the file has more than %d rows, this server's limit for one load (%s)",
-				rowsMax, limitLoadRows).
+				"the file has more than %d rows, this server's limit for one load", rowsMax).
 				withHint("split the file; each part is one transaction")
 		}
 		d.readRow(record)

@@ -108,8 +108,8 @@ func operation(r *route, registry huma.Registry, problem *huma.Schema,
 			limitBody)
 		if r.id == "load-rows" {
 			op.RequestBody.Description = fmt.Sprintf(
-				"At most %d bytes (%s) and %d rows (%s), plain or gzip.",
-				limits.LoadBytes, limitLoad, limits.LoadRows, limitLoadRows)
+				"At most %d bytes (%s) and %d rows, plain or gzip.",
+				limits.LoadBytes, limitLoad, limits.LoadRows)
 		}
 	}
 	for _, b := range r.bodies {

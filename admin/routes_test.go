@@ -376,7 +376,7 @@ func TestRefusals(t *testing.T) {
 			"Idempotency-Key: " + strings.Repeat("k", 256), 400, "idempotency_key", "255",
 		},
 		{"load too large", "POST", rows, strings.Repeat("1,2\n", 2100), "", 413, "body_too_large", "load_bytes"},
-		{"load with too many rows", "POST", rows + "?header=false", strings.Repeat("1,2\n", 501), "", 413, "rows_too_many", "load_rows"},
+		{"load with too many rows", "POST", rows + "?header=false", strings.Repeat("1,2\n", 501), "", 413, "rows_too_many", "500 rows"},
 		{"load malformed", "POST", rows, "src,dst\n1,x\n", csvType, 400, "rows_invalid", "column dst"},
 		{"load as JSON", "POST", rows, "[]", jsonType, 415, "media_type", "/transactions"},
 		{"load encoding", "POST", rows, "", "Content-Encoding: br", 415, "encoding", "gzip"},

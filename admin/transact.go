@@ -17,9 +17,8 @@ const (
 
 // The limits' names in messages, as the server's configuration spells them.
 const (
-	limitBody     = "body_bytes"
-	limitLoad     = "load_bytes"
-	limitLoadRows = "load_rows"
+	limitBody = "body_bytes"
+	limitLoad = "load_bytes"
 )
 
 // transactionBody documents the JSON form of a transaction; decodeTransaction reads it.

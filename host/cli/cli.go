@@ -66,13 +66,6 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Settings say which server to ask and with which key.
-type Settings struct {
-	Server  string // address of the admin listener, with or without http://
-	Key     string // the admin key
-	KeyFrom string // where the key was found, for messages
-}
-
 // NewClientCommands returns the commands apply, write, load and query.
 func NewClientCommands() []*cobra.Command {
 	return []*cobra.Command{applyCommand(), writeCommand(), loadCommand(), queryCommand()}

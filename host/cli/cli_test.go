@@ -23,7 +23,10 @@ import (
 	"github.com/heddle-live/heddle/engine/value"
 )
 
-const testKey = "a-key-for-tests-0123456789"
+const (
+	testKey  = "a-key-for-tests-0123456789"
+	wrongKey = "another-key-9876543210-abcdef"
+)
 
 // server is the real REST handler over a fake service with one graph, shop.
 type server struct {
@@ -33,8 +36,13 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	t.Setenv("HEDDLE_SERVER", "")
-	t.Setenv("HEDDLE_KEY", "")
+	for _, entry := range os.Environ() {
+		if name, v, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "HEDDLE_") {
+			t.Setenv(name, v) // restored afterwards
+			_ = os.Unsetenv(name)
+		}
+	}
+	t.Chdir(t.TempDir())
 	s := &server{Service: admintest.New()}
 	columns := []analysis.Column{{Name: "src", Type: value.Int}, {Name: "dst", Type: value.Int}}
 	program := &analysis.Program{Relations: []analysis.Relation{{Name: "edge", Columns: columns}}}
@@ -210,7 +218,7 @@ func TestLoad(t *testing.T) {
 	s.run(t, "", "load", "shop", "edge", large).wantError(t, ExitRefused, `"dst"?`)
 	tooLarge := file(t, "l.csv", "src,dst\n"+strings.Repeat("1,2\n", 4_000_000))
 	s.run(t, "", "load", "shop", "edge", tooLarge).wantError(t, ExitRefused, "1048576 bytes")
-	run(t, "", "load", "shop", "edge", tooLarge, "--server", s.address, "--key", "wrong").wantError(t, ExitUnreachable)
+	run(t, "", "load", "shop", "edge", tooLarge, "--server", s.address, "--key", wrongKey).wantError(t, ExitUnreachable)
 }
 
 func TestQuery(t *testing.T) {
@@ -268,27 +276,61 @@ func TestNoServer(t *testing.T) {
 	s := newServer(t)
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()
-	run(t, "", "query", "g", "?a(X)", "--server", dead.URL, "--key", "k").wantError(t, ExitUnreachable,
+	run(t, "", "query", "g", "?a(X)", "--server", dead.URL, "--key", wrongKey).wantError(t, ExitUnreachable,
 		"there is no server at "+dead.URL, "heddle serve", "--server", "HEDDLE_SERVER")
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	run(t, "", "query", "g", "?a(X)", "--server", other.URL, "--key", "k").wantError(t, ExitUnreachable,
+	run(t, "", "query", "g", "?a(X)", "--server", other.URL, "--key", wrongKey).wantError(t, ExitUnreachable,
 		"not a Heddle server's answer", "admin listener")
-	run(t, "", "query", "g", "?a(X)", "--server", "ftp://x", "--key", "k").wantError(t, ExitUsage, "no server's address")
+	run(t, "", "query", "g", "?a(X)", "--server", "ftp://x", "--key", wrongKey).wantError(t, ExitUsage, "server: \"ftp://x\" (flag --server)")
 	run(t, "", "query", "g", "?a(X)", "--server", s.address).wantError(t, ExitUnreachable,
 		"no admin key is given", "--key", "HEDDLE_KEY", "admin.key")
-	run(t, "", "query", "g", "?a(X)", "--server", s.address, "--key", "wrong").wantError(t, ExitUnreachable,
-		"does not take the admin key from --key", "admin.key")
-	t.Setenv("HEDDLE_KEY", "wrong too")
-	run(t, "", "query", "g", "?a(X)", "--server", s.address).wantError(t, ExitUnreachable, "from HEDDLE_KEY")
+	run(t, "", "query", "g", "?a(X)", "--server", s.address, "--key", wrongKey).wantError(t, ExitUnreachable,
+		"does not take the admin key from flag --key", "admin.key")
+	t.Setenv("HEDDLE_KEY", wrongKey)
+	run(t, "", "query", "g", "?a(X)", "--server", s.address).wantError(t, ExitUnreachable, "from environment HEDDLE_KEY")
 	run(t, "", "query", "g", "--json").wantError(t, 1, "accepts 2 arg(s)")
 }
 
 func TestEnvironment(t *testing.T) {
 	s := newServer(t)
-	t.Setenv("HEDDLE_SERVER", strings.TrimPrefix(s.address, "http://"))
+	t.Setenv("HEDDLE_SERVER", s.address)
 	t.Setenv("HEDDLE_KEY", testKey)
 	run(t, "", "write", "shop", "+edge(1, 2)").want(t, "revision 1: 1 row inserted, 0 deleted\n")
+}
+
+func TestKeyOfTheDataDirectory(t *testing.T) {
+	s := newServer(t)
+	if err := os.Mkdir("heddle-data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("heddle-data", "admin.key")
+	if err := os.WriteFile(path, []byte(testKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write := []string{"write", "shop", "+edge(1, 2)", "--server", s.address}
+	run(t, "", write...).want(t, "revision 1: 1 row inserted, 0 deleted\n")
+	t.Setenv("HEDDLE_ADMIN_KEY", wrongKey)
+	run(t, "", write...).wantError(t, ExitUnreachable, "from environment HEDDLE_ADMIN_KEY")
+	t.Setenv("HEDDLE_ADMIN_KEY", "")
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "", write...).wantError(t, ExitUsage, "may be read by others")
+	// The key of this machine's server is not sent elsewhere.
+	run(t, "", "write", "shop", "+edge(1, 2)", "--server", "http://192.0.2.1:4444").
+		wantError(t, ExitUnreachable, "no admin key is given")
+}
+
+func TestConfigFile(t *testing.T) {
+	s := newServer(t)
+	path := file(t, "client.toml", "server = \""+s.address+"\"\nkey = \""+testKey+"\"\n")
+	run(t, "", "write", "shop", "+edge(1, 2)", "--config", path).
+		want(t, "revision 1: 1 row inserted, 0 deleted\n")
+	run(t, "", "write", "shop", "+edge(1, 2)", "--config", path, "--key", wrongKey).
+		wantError(t, ExitUnreachable, "from flag --key")
+	run(t, "", "write", "shop", "+edge(1, 2)", "--config", file(t, "x.toml", "sever = 1\n")).
+		wantError(t, ExitUsage, "sever")
 }
 
 func TestErrorsAsJSON(t *testing.T) {
@@ -308,7 +350,7 @@ func TestInterrupted(t *testing.T) {
 	s := newServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c, err := newClient(Settings{Server: s.address, Key: testKey})
+	c, err := newClient(settings{server: s.address, key: testKey})
 	if err != nil {
 		t.Fatal(err)
 	}

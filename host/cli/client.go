@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"syscall"
 
 	"github.com/heddle-live/heddle/admin"
@@ -23,7 +22,7 @@ const answerBytesMax = 1 << 30
 // client speaks to one server's admin listener.
 type client struct {
 	server   string // scheme and host, without a path
-	settings Settings
+	settings settings
 	http     *http.Client
 }
 
@@ -35,21 +34,17 @@ type request struct {
 	header       map[string]string
 }
 
-// newClient checks the address. A client without a key is good for nothing, and
+// newClient checks the settings. A client without a key is good for nothing, and
 // says so before it asks.
-func newClient(s Settings) (*client, error) {
-	server := s.Server
-	if !strings.Contains(server, "://") {
-		server = "http://" + server
-	}
-	u, err := url.Parse(server)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+func newClient(s settings) (*client, error) {
+	u, err := url.Parse(s.server)
+	if err != nil || u.Host == "" {
 		return nil, &Error{
-			Code: ExitUsage, Text: fmt.Sprintf("%q is no server's address", s.Server),
+			Code: ExitUsage, Text: fmt.Sprintf("%q is no server's address", s.server),
 			Hint: "give it like http://127.0.0.1:4444, " + serverPlaces,
 		}
 	}
-	if s.Key == "" {
+	if s.key == "" {
 		return nil, &Error{
 			Code: ExitUnreachable, Text: "no admin key is given",
 			Hint: "give it " + keyPlaces + "; " + keyHome,
@@ -59,10 +54,10 @@ func newClient(s Settings) (*client, error) {
 }
 
 const (
-	serverPlaces = "with --server, as HEDDLE_SERVER or in the configuration file"
-	keyPlaces    = "with --key, as HEDDLE_KEY or in the configuration file"
-	keyHome      = "a server started without one keeps its key in the file admin.key of its " +
-		"data directory"
+	serverPlaces = "with --server, as HEDDLE_SERVER or as server in the file that --config names"
+	keyPlaces    = "with --key, as HEDDLE_KEY or as key in the file that --config names"
+	keyHome      = "a server that was given none keeps its key in admin.key of its data directory, " +
+		"which HEDDLE_DATA_DIR names"
 )
 
 // do sends a request and returns the body of a successful answer. Every error is
@@ -72,7 +67,7 @@ func (c *client) do(ctx context.Context, r request) ([]byte, error) {
 	if err != nil {
 		return nil, &Error{Code: ExitUsage, Text: err.Error()}
 	}
-	out.Header.Set("Authorization", "Bearer "+c.settings.Key)
+	out.Header.Set("Authorization", "Bearer "+c.settings.key)
 	if r.media != "" {
 		out.Header.Set("Content-Type", r.media)
 	}
@@ -163,7 +158,7 @@ func (c *client) refusal(answer *http.Response, body []byte) error {
 	}
 	if p.Status == http.StatusUnauthorized {
 		p.Detail = fmt.Sprintf("the server at %s does not take the admin key from %s", c.server,
-			c.settings.KeyFrom)
+			c.settings.keyFrom)
 		p.Hint = "give it " + keyPlaces + "; " + keyHome
 	}
 	if p.Code == "route_unknown" {
