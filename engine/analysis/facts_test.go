@@ -45,7 +45,9 @@ func TestCheckRow(t *testing.T) {
 	}{
 		{"fits", "edge", []value.Value{value.OfInt(1), value.OfInt(2)}, "", ""},
 		{
-			"misspelt relation", "egde", []value.Value{text}, "",
+			"misspelt relation", "egde",
+			[]value.Value{text},
+			"",
 			"there is no relation egde; did you mean edge?",
 		},
 		{"view", "hot", []value.Value{text}, "", "hot is a view, not a relation"},
@@ -54,11 +56,15 @@ func TestCheckRow(t *testing.T) {
 				"facts of its own; write the facts that its rules read: edge, label",
 		},
 		{
-			"width", "edge", []value.Value{text}, "",
+			"width", "edge",
+			[]value.Value{text},
+			"",
 			"relation edge: expected 2 values, as in edge(src: int, dst: int), got 1 value",
 		},
 		{
-			"type", "edge", []value.Value{value.OfInt(1), text}, "dst",
+			"type", "edge",
+			[]value.Value{value.OfInt(1), text},
+			"dst",
 			`relation edge, column dst: expected an int, got "x", which is a string`,
 		},
 	} {

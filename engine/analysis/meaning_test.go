@@ -162,8 +162,10 @@ func literalHolds(
 	if l.Atom == nil {
 		left := intOf(l.Comparison.Left, assignment, parameters)
 		right := intOf(l.Comparison.Right, assignment, parameters)
-		return [...]bool{left == right, left != right, left < right, left <= right, left > right,
-			left >= right}[l.Comparison.Op]
+		return [...]bool{
+			left == right, left != right, left < right, left <= right, left > right,
+			left >= right,
+		}[l.Comparison.Op]
 	}
 	for _, row := range facts[l.Atom.Relation.Text] {
 		matches := true

@@ -5,69 +5,71 @@ import (
 	"testing"
 )
 
-// TestPrograms compares programs with their one spelling.
+// programs are texts with their one spelling.
+var programs = []struct{ name, src, want string }{
+	{"empty", "", ""},
+	{"comments", "// one\n% two\n/* three /* nested */\n still */\n", ""},
+	{"schema", "+edge( src:int,dst : int )", "+edge(src: int, dst: int)"},
+	{
+		"schema of every type", "+t(a: int, b: float, c: string, d: bool).",
+		"+t(a: int, b: float, c: string, d: bool)",
+	},
+	{"rule", `r1(X,Y)<-edge(X,Y),label(X,"hot").`, `r1(X, Y) <- edge(X, Y), label(X, "hot")`},
+	{
+		"comparisons", "r(X) <- e(X, Y, Z), X=Y, X!=1, Y<2, Y<=-3, Z>4.5, Z>=-6.25e-3",
+		"r(X) <- e(X, Y, Z), X = Y, X != 1, Y < 2, Y <= -3, Z > 4.5, Z >= -0.00625",
+	},
+	{"comparison that looks like an arrow", "r(X) <- e(X), X < -1", "r(X) <- e(X), X < -1"},
+	{
+		"constants", `r(1,"a",true,2.0)<-e(_,false,_x,X_1)`,
+		`r(1, "a", true, 2.0) <- e(_, false, _x, X_1)`,
+	},
+	{"least int", "r(-9223372036854775808) <- e(_)", "r(-9223372036854775808) <- e(_)"},
+	{
+		"continued by white space", "r(X)\n <- e(X)\n\t, f(X)\n\n // note\ns(X) <- r(X)",
+		"r(X) <- e(X), f(X)\ns(X) <- r(X)",
+	},
+	{
+		"continued by an arrow", "r(X) <-\ne(X),\nf(X)\ns(X) <- r(X)",
+		"r(X) <- e(X), f(X)\ns(X) <- r(X)",
+	},
+	{
+		"continued by a bracket", "+edge(\nsrc: int,\ndst: int\n)\nr(X) <- edge(\nX,\n_)",
+		"+edge(src: int, dst: int)\nr(X) <- edge(X, _)",
+	},
+	{
+		"comment before column 1", "/* a */ r(X) <- e(X)\n/* b */ s(X) <- r(X)",
+		"r(X) <- e(X)\ns(X) <- r(X)",
+	},
+	{
+		"points", "r(X) <- e(X). s(X) <- r(X).\nt(X) <- s(X).",
+		"r(X) <- e(X)\ns(X) <- r(X)\nt(X) <- s(X)",
+	},
+	{"point after an int", "r(X) <- e(X), X > 1.\ns(X) <- r(X)", "r(X) <- e(X), X > 1\ns(X) <- r(X)"},
+	{
+		"view", "view hot($head:int,$min:int):=?r1($head,Y),Y>$min",
+		"view hot($head: int, $min: int) := ?r1($head, Y), Y > $min",
+	},
+	{
+		"view on two lines", "view hot($head: int) :=\n?r1($head, Y)",
+		"view hot($head: int) := ?r1($head, Y)",
+	},
+	{"seed", "seed +edge(1, 2)", "seed +edge(1, 2)"},
+	{"seed of many", "seed +edge[(1, 2),\n(2, 3),\n]", "seed +edge[(1, 2), (2, 3)]"},
+	{
+		"keywords name relations", "view(X) <- seed(X), limits(X)\nseed(X) <- view(X)",
+		"view(X) <- seed(X), limits(X)\nseed(X) <- view(X)",
+	},
+	{
+		"windows lines and byte order mark", "\ufeff+e(a: int)\r\nr(X) <- e(X)\r\n",
+		"+e(a: int)\nr(X) <- e(X)",
+	},
+	{"escapes", `r("\"\\\n\t\r\u00e9\ud83d\ude00é") <- e(_)`, `r("\"\\\n\t\ré😀é") <- e(_)`},
+	{"comment signs in strings", `r("// % /*") <- e(_)`, `r("// % /*") <- e(_)`},
+}
+
 func TestPrograms(t *testing.T) {
-	for _, c := range []struct{ name, src, want string }{
-		{"empty", "", ""},
-		{"comments", "// one\n% two\n/* three /* nested */\n still */\n", ""},
-		{"schema", "+edge( src:int,dst : int )", "+edge(src: int, dst: int)"},
-		{
-			"schema of every type", "+t(a: int, b: float, c: string, d: bool).",
-			"+t(a: int, b: float, c: string, d: bool)",
-		},
-		{"rule", `r1(X,Y)<-edge(X,Y),label(X,"hot").`, `r1(X, Y) <- edge(X, Y), label(X, "hot")`},
-		{
-			"comparisons", "r(X) <- e(X, Y, Z), X=Y, X!=1, Y<2, Y<=-3, Z>4.5, Z>=-6.25e-3",
-			"r(X) <- e(X, Y, Z), X = Y, X != 1, Y < 2, Y <= -3, Z > 4.5, Z >= -0.00625",
-		},
-		{"comparison that looks like an arrow", "r(X) <- e(X), X < -1", "r(X) <- e(X), X < -1"},
-		{
-			"constants", `r(1,"a",true,2.0)<-e(_,false,_x,X_1)`,
-			`r(1, "a", true, 2.0) <- e(_, false, _x, X_1)`,
-		},
-		{"least int", "r(-9223372036854775808) <- e(_)", "r(-9223372036854775808) <- e(_)"},
-		{
-			"continued by white space", "r(X)\n <- e(X)\n\t, f(X)\n\n // note\ns(X) <- r(X)",
-			"r(X) <- e(X), f(X)\ns(X) <- r(X)",
-		},
-		{
-			"continued by an arrow", "r(X) <-\ne(X),\nf(X)\ns(X) <- r(X)",
-			"r(X) <- e(X), f(X)\ns(X) <- r(X)",
-		},
-		{
-			"continued by a bracket", "+edge(\nsrc: int,\ndst: int\n)\nr(X) <- edge(\nX,\n_)",
-			"+edge(src: int, dst: int)\nr(X) <- edge(X, _)",
-		},
-		{
-			"comment before column 1", "/* a */ r(X) <- e(X)\n/* b */ s(X) <- r(X)",
-			"r(X) <- e(X)\ns(X) <- r(X)",
-		},
-		{
-			"points", "r(X) <- e(X). s(X) <- r(X).\nt(X) <- s(X).",
-			"r(X) <- e(X)\ns(X) <- r(X)\nt(X) <- s(X)",
-		},
-		{"point after an int", "r(X) <- e(X), X > 1.\ns(X) <- r(X)", "r(X) <- e(X), X > 1\ns(X) <- r(X)"},
-		{
-			"view", "view hot($head:int,$min:int):=?r1($head,Y),Y>$min",
-			"view hot($head: int, $min: int) := ?r1($head, Y), Y > $min",
-		},
-		{
-			"view on two lines", "view hot($head: int) :=\n?r1($head, Y)",
-			"view hot($head: int) := ?r1($head, Y)",
-		},
-		{"seed", "seed +edge(1, 2)", "seed +edge(1, 2)"},
-		{"seed of many", "seed +edge[(1, 2),\n(2, 3),\n]", "seed +edge[(1, 2), (2, 3)]"},
-		{
-			"keywords name relations", "view(X) <- seed(X), limits(X)\nseed(X) <- view(X)",
-			"view(X) <- seed(X), limits(X)\nseed(X) <- view(X)",
-		},
-		{
-			"windows lines and byte order mark", "\ufeff+e(a: int)\r\nr(X) <- e(X)\r\n",
-			"+e(a: int)\nr(X) <- e(X)",
-		},
-		{"escapes", `r("\"\\\n\t\r\u00e9\ud83d\ude00é") <- e(_)`, `r("\"\\\n\t\ré😀é") <- e(_)`},
-		{"comment signs in strings", `r("// % /*") <- e(_)`, `r("// % /*") <- e(_)`},
-	} {
+	for _, c := range programs {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := Program(c.src)
 			if err != nil {
