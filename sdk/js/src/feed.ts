@@ -1,0 +1,200 @@
+import { FrameError, parseFrame } from "./frame.js";
+import { backoffMs, type Gate, sleep } from "./pace.js";
+import { State } from "./state.js";
+import type { Closed, Meta, Row } from "./types.js";
+import type { Update, Watch } from "./watch.js";
+import { type Wire, WireError, type WireTrack } from "./wire.js";
+
+/** How long a subscription may stay without a snapshot, and how long a gap may last. */
+const firstFrameMs = 10_000;
+const gapMs = 1_000;
+/** How often a key that had rows is asked for again although the server says that it is not found. */
+const notFoundRetries = 5;
+
+/** Names of the reset codes that views use. */
+const codeNames: Readonly<Record<number, string>> = {
+	6: "unauthorized",
+	13: "not_found",
+	64: "view_dropped",
+	65: "view_changed",
+	66: "token_expired",
+	67: "busy",
+	68: "shutdown",
+	69: "internal",
+};
+
+/** Reasons after which asking again is of no use. Everything else is tried again. */
+const finalCodes: ReadonlySet<string> = new Set(["unauthorized", "not_found", "view_dropped", "token_expired"]);
+
+/** What a feed needs of its client. */
+export interface FeedHost {
+	readonly gate: Gate;
+	/** The view's meta on this session; undefined if the server has none. */
+	meta(wire: Wire, broadcast: string): Promise<Meta | undefined>;
+	forgetMeta(broadcast: string): void;
+	/** Called when the last watch has left. */
+	unused(feed: Feed): void;
+}
+
+/** How one subscription ended. */
+type End = { readonly closed: Closed } | { readonly again: "now" | "later" };
+
+/** The one subscription to a key that all its watches share, over all sessions. */
+export class Feed {
+	readonly state = new State();
+	meta: Meta | undefined;
+	live = false;
+	frames = 0;
+
+	readonly broadcast: string;
+	readonly track: string;
+	readonly #host: FeedHost;
+	readonly #watches = new Set<Watch>();
+	readonly #stopped = new AbortController();
+	#current: WireTrack | undefined;
+	#attempt = 0;
+
+	constructor(host: FeedHost, broadcast: string, track: string) {
+		this.#host = host;
+		this.broadcast = broadcast;
+		this.track = track;
+	}
+
+	/** No longer of use: another watch of the key needs another feed. */
+	get stopped(): boolean {
+		return this.#stopped.signal.aborted;
+	}
+
+	get used(): boolean {
+		return this.#watches.size > 0;
+	}
+
+	join(watch: Watch): void {
+		this.#watches.add(watch);
+	}
+
+	leave(watch: Watch): void {
+		if (this.#watches.delete(watch) && this.#watches.size === 0) this.#host.unused(this);
+	}
+
+	/** Ends the subscription and all watches. */
+	stop(closed: Closed): void {
+		this.#stopped.abort();
+		this.#current?.close();
+		for (const watch of [...this.#watches]) watch.end(closed);
+	}
+
+	/** The state as an update, undefined before the first snapshot. */
+	current(): Update | undefined {
+		if (!this.state.held) return undefined;
+		return this.#update(this.state.rows(), [], false);
+	}
+
+	/** Subscribes on this session, again and again, until it has ended or the feed is stopped. */
+	async run(wire: Wire): Promise<void> {
+		let lost = false;
+		void wire.closed.then(() => {
+			lost = true;
+			this.#setLive(false);
+		});
+		const over = () => lost || this.#stopped.signal.aborted;
+		while (!over()) {
+			const leave = await this.#host.gate.enter();
+			let end: End;
+			try {
+				if (over()) return;
+				end = await this.#subscription(wire, over, leave);
+			} finally {
+				leave();
+			}
+			if (over()) return; // before anything is touched that belongs to the next session by now
+			this.#setLive(false);
+			if ("closed" in end) return this.stop(end.closed);
+			// Even "now" lets the old subscription end first: @moq/net would hand its cache to a new one.
+			const delay = end.again === "now" ? 50 : backoffMs(this.#attempt++);
+			await Promise.race([sleep(delay, this.#stopped.signal), wire.closed]);
+		}
+	}
+
+	/** Runs one subscription to its end; established is called when others may begin. */
+	async #subscription(wire: Wire, over: () => boolean, established: () => void): Promise<End> {
+		const meta = this.#host.meta(wire, this.broadcast);
+		const track = wire.subscribe(this.broadcast, this.track);
+		this.#current = track;
+		let asksAgain: "now" | "later" | undefined;
+		const askAgain = (when: "now" | "later") => {
+			asksAgain ??= when;
+			track.close(); // ends read below
+		};
+		let watchdog: ReturnType<typeof setTimeout> | undefined = setTimeout(() => askAgain("later"), firstFrameMs);
+		try {
+			for (;;) {
+				const next = await track.read();
+				if (next === undefined) return { again: asksAgain ?? "later" };
+				this.frames++;
+				this.meta = await meta;
+				if (over()) return { again: "later" }; // another session may be ahead already
+				const outcome = this.#apply(next.group, next.frame, next.payload);
+				if (typeof outcome === "object") return outcome;
+				if (outcome === "gap") {
+					watchdog ??= setTimeout(() => askAgain("now"), gapMs);
+				} else if (outcome === "applied") {
+					clearTimeout(watchdog);
+					watchdog = undefined;
+					this.#attempt = 0;
+					established();
+				}
+			}
+		} catch (error) {
+			if (error instanceof FrameError) {
+				this.#host.forgetMeta(this.broadcast);
+				return { again: "later" };
+			}
+			return this.#failed(error);
+		} finally {
+			clearTimeout(watchdog);
+			if (this.#current === track) this.#current = undefined;
+			track.close();
+		}
+	}
+
+	#failed(error: unknown): End {
+		const code = error instanceof WireError ? error.code : undefined;
+		const name = code === undefined ? undefined : codeNames[code];
+		return this.#ended({ code: name ?? "lost", message: error instanceof Error ? error.message : "" });
+	}
+
+	#ended(closed: Closed): End {
+		if (closed.code === "view_changed") {
+			this.#host.forgetMeta(this.broadcast);
+			return { again: "now" };
+		}
+		const mayReturn = closed.code === "not_found" && this.state.held && this.#attempt < notFoundRetries;
+		return finalCodes.has(closed.code) && !mayReturn ? { closed } : { again: "later" };
+	}
+
+	#apply(group: number, index: number, payload: Uint8Array): "applied" | "gap" | "other" | End {
+		const frame = parseFrame(payload, this.meta);
+		const before = this.state.rows();
+		const change = this.state.apply(group, index, frame);
+		if (change.outcome === "applied") {
+			const unit = change.units.find((u) => u.name === "");
+			this.#setLive(true);
+			const update = this.#update(unit?.entered ?? [], unit?.left ?? [], change.skipped);
+			for (const watch of [...this.#watches]) watch.update(update, before);
+		}
+		if (change.closed !== undefined) return this.#ended(change.closed);
+		return change.outcome === "applied" || change.outcome === "gap" ? change.outcome : "other";
+	}
+
+	#update(entered: readonly Row[], left: readonly Row[], skipped: boolean): Update {
+		const { revision, epoch } = this.state;
+		return { rows: this.state.rows(), entered, left, revision, epoch, skipped, stale: this.state.stale() };
+	}
+
+	#setLive(live: boolean): void {
+		if (this.live === live) return;
+		this.live = live;
+		for (const watch of [...this.#watches]) watch.statusChanged();
+	}
+}

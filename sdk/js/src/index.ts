@@ -1,0 +1,19 @@
+/**
+ * Watch keyed views of a Heddle server, in a browser or in Node (import "heddle-client/node"
+ * first).
+ *
+ *     const client = await connect("https://heddle.example");
+ *     for await (const { rows, entered, left } of client.watch("shop", "open_orders", 42)) {
+ *       …
+ *     }
+ *
+ * @module
+ */
+export { Client, connect } from "./client.js";
+export type { ClientStatus, ConnectOptions, WatchOptions } from "./client.js";
+export { joinKey, KeyError, keySegment, parseKeySegment } from "./key.js";
+export { compareRows } from "./order.js";
+export { Watch, WatchClosedError } from "./watch.js";
+export type { Update, WatchEvents, WatchStatus } from "./watch.js";
+export type { Transport } from "./wire.js";
+export type { Cell, Closed, Column, KeyValue, Meta, Row, Stale, Type } from "./types.js";
