@@ -61,8 +61,16 @@ func Run(ctx context.Context, o Options) (_ *report.Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.child.Stop()) }()
+	r, err := s.run(ctx, o, g)
+	// A server that ends badly spoils the run, and is no reason to lose it.
+	if stopped := s.child.Stop(); stopped != nil && r != nil {
+		r.Cells[len(r.Cells)-1].Problem("%v", stopped)
+	}
+	return r, err
+}
 
+// run loads the graph and measures the cells.
+func (s *server) run(ctx context.Context, o Options, g graph.Graph) (*report.Report, error) {
 	r := report.New("views", map[string]any{
 		"edges": g.Edges(), "writes": o.Writes, "transport": o.Transport,
 	})
