@@ -67,7 +67,8 @@ func docsOf(r *route) docsRoute {
 	d := docsRoute{
 		Method: r.method, Path: r.path, Summary: r.summary, Bodies: r.bodies, ID: r.id,
 		Description: marked(r.description), Access: accessOf(r.right), Problems: r.problems,
-		Curl: `curl -H "Authorization: Bearer $HEDDLE_KEY" http://127.0.0.1:4444` + r.curl,
+		Curl: `curl -H "Authorization: Bearer $HEDDLE_KEY" ` +
+			strings.Replace(r.curl, "/", "http://127.0.0.1:4444/", 1),
 	}
 	for _, f := range r.flags {
 		d.Flags = append(d.Flags, docsFlag{"?" + f.name, marked(f.description)})
@@ -75,7 +76,7 @@ func docsOf(r *route) docsRoute {
 	if r.idempotent {
 		d.Flags = append(d.Flags, docsFlag{
 			"Idempotency-Key",
-			"Header. Any text; a repeated request with it gets the first answer and writes nothing.",
+			"Header. Any text; a request repeated with it gets the first answer, writes nothing.",
 		})
 	}
 	return d

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -228,13 +229,14 @@ func appendAnswer(dst []byte, r *QueryResult) []byte {
 		dst = append(dst, `"}`...)
 	}
 	dst = append(dst, `],"rows":[`...)
-	width := len(r.Columns)
-	for i := range r.Count {
-		dst = frame.AppendRowStart(dst)
-		for _, v := range r.Rows[i*width : (i+1)*width] {
-			dst = appendCell(dst, v)
+	if width := len(r.Columns); width > 0 {
+		for row := range slices.Chunk(r.Rows, width) {
+			dst = frame.AppendRowStart(dst)
+			for _, v := range row {
+				dst = appendCell(dst, v)
+			}
+			dst = frame.AppendRowEnd(dst)
 		}
-		dst = frame.AppendRowEnd(dst)
 	}
 	dst = append(dst, `],"truncated":`...)
 	dst = strconv.AppendBool(dst, r.Truncated)

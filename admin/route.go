@@ -30,7 +30,7 @@ type route struct {
 	answer       any    // a value of the answer's Go type; nil for text in media
 	media        string // of the answer, "application/json" if ""
 	problems     []int  // statuses of errors beyond 401, 403 and 500
-	curl         string // an example's arguments to curl after the method and key; may be ""
+	curl         string // what follows the key in an example; its first / begins the path
 
 	handle func(a *API, w http.ResponseWriter, r *http.Request) error
 	watch  func(status int, took time.Duration) // metrics; nil for unknown routes

@@ -131,7 +131,6 @@ type QueryResult struct {
 	Revision  uint64
 	Columns   []analysis.Column
 	Rows      []value.Value
-	Count     int  // of rows; tells more than Rows where there are no columns
 	Truncated bool // there were more than MaxRows
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,15 +56,23 @@ func (e *Error) Error() string {
 	return string(text)
 }
 
-// ExitCode returns the process's exit code for an error of any command.
-func ExitCode(err error) int {
+// Report prints an error of any command for its user, unless it is nil, and
+// returns the process's exit code. With --json it is one line of JSON.
+func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
+	e, ours := errors.AsType[*Error](err)
+	prefix := "heddle: "
+	if ours && e.asJSON {
+		prefix = ""
+	}
+	// Where errors cannot be written there is nobody to tell.
+	_, _ = fmt.Fprintf(w, "%s%s\n", prefix, err)
+	if ours {
 		return e.Code
 	}
-	return 1
+	return ExitRefused
 }
 
 // NewClientCommands returns the commands apply, write, load and query.
@@ -83,8 +92,18 @@ func newCommand(use, short, long, example string, args int,
 	run func(c *command, server *client, args []string) error,
 ) *command {
 	c := &command{Command: &cobra.Command{
-		Use: use, Short: short, Long: long, Example: example, Args: cobra.ExactArgs(args),
+		Use: use, Short: short, Long: long, Example: example,
 	}}
+	c.Args = func(cmd *cobra.Command, given []string) error {
+		if len(given) == args {
+			return nil
+		}
+		return usageError(cmd, fmt.Sprintf("%s takes %s, and %d %s given", cmd.CommandPath(),
+			strings.TrimPrefix(use, cmd.Name()+" "), len(given), wasWere(len(given))))
+	}
+	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(cmd, err.Error())
+	})
 	c.Flags().BoolVar(&c.asJSON, "json", false,
 		"print the server's answer as JSON; errors too, on standard error")
 	load := settingsFlags(c.Flags())
@@ -104,6 +123,22 @@ func newCommand(use, short, long, example string, args int,
 		return err
 	}
 	return c
+}
+
+// usageError is a wrong command line; it shows a right one.
+func usageError(cmd *cobra.Command, text string) error {
+	example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	return &Error{
+		Code: ExitUsage, Text: text,
+		Hint: "for example: " + example + "; more with --help",
+	}
+}
+
+func wasWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
 }
 
 // printJSON prints a server's answer as it came.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -102,8 +103,8 @@ func (r result) want(t *testing.T, out string) {
 // wantError checks a command that fails.
 func (r result) wantError(t *testing.T, code int, texts ...string) {
 	t.Helper()
-	if r.err == nil || ExitCode(r.err) != code {
-		t.Fatalf("output %q, exit code %d, want %d\n%v", r.out, ExitCode(r.err), code, r.err)
+	if r.err == nil || Report(io.Discard, r.err) != code {
+		t.Fatalf("output %q, exit code %d, want %d\n%v", r.out, Report(io.Discard, r.err), code, r.err)
 	}
 	for _, text := range texts {
 		if !strings.Contains(r.err.Error(), text) {
@@ -231,7 +232,6 @@ func TestQuery(t *testing.T) {
 			value.OfInt(7), value.OfString("a\x1b[2J"), value.OfBool(true),
 			value.OfInt(1 << 60), value.OfString("Zoë"), value.OfBool(false),
 		},
-		Count: 2,
 	}
 	s.run(t, "", "query", "shop", "?edge(1, Y)").want(t, ""+
 		"                  n  name      ok\n"+
@@ -243,9 +243,9 @@ func TestQuery(t *testing.T) {
 	if !json.Valid([]byte(r.out)) || !strings.Contains(r.out, `[[7,"a\u001b[2J",true],["1152921504606846976"`) {
 		t.Errorf("%v\n%s", r.err, r.out)
 	}
-	s.Answer = admin.QueryResult{Count: 1}
+	s.Answer = admin.QueryResult{}
 	s.run(t, "", "query", "shop", "?edge($a, Y)", "-p", "a=1", "--limit", "5", "--min-revision", "3",
-		"--deadline", "250ms").want(t, "(1 row at revision 0)\n")
+		"--deadline", "250ms").want(t, "(0 rows at revision 0)\n")
 	got := s.Queries[len(s.Queries)-1]
 	if got.Options.MaxRows != 5 || got.Options.MinRevision != 3 || len(got.Params) != 1 ||
 		got.Params[0] != value.OfInt(1) {
@@ -289,7 +289,9 @@ func TestNoServer(t *testing.T) {
 		"does not take the admin key from flag --key", "admin.key")
 	t.Setenv("HEDDLE_KEY", wrongKey)
 	run(t, "", "query", "g", "?a(X)", "--server", s.address).wantError(t, ExitUnreachable, "from environment HEDDLE_KEY")
-	run(t, "", "query", "g", "--json").wantError(t, 1, "accepts 2 arg(s)")
+	run(t, "", "query", "g", "--json").wantError(t, ExitUsage,
+		"heddle query takes GRAPH QUERY, and 1 was given", "for example: heddle query shop")
+	run(t, "", "query", "--limt", "1").wantError(t, ExitUsage, "--limt", "--help")
 }
 
 func TestEnvironment(t *testing.T) {
@@ -343,6 +345,10 @@ func TestErrorsAsJSON(t *testing.T) {
 	r = run(t, "", "write", "shop", "+edge(1, 2)", "--json", "--server", s.address)
 	if err := json.Unmarshal([]byte(r.err.Error()), p); err != nil || p.Code != "client" || p.Hint == "" {
 		t.Errorf("%v\n%v", err, r.err)
+	}
+	var out bytes.Buffer
+	if code := Report(&out, r.err); code != ExitUnreachable || !json.Valid(out.Bytes()) {
+		t.Errorf("code %d\n%s", code, &out)
 	}
 }
 

@@ -56,8 +56,8 @@ func newClient(s settings) (*client, error) {
 const (
 	serverPlaces = "with --server, as HEDDLE_SERVER or as server in the file that --config names"
 	keyPlaces    = "with --key, as HEDDLE_KEY or as key in the file that --config names"
-	keyHome      = "a server that was given none keeps its key in admin.key of its data directory, " +
-		"which HEDDLE_DATA_DIR names"
+	keyHome      = "a server that was given none keeps its key in admin.key of its data " +
+		"directory, which HEDDLE_DATA_DIR names"
 )
 
 // do sends a request and returns the body of a successful answer. Every error is
