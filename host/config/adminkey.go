@@ -56,8 +56,8 @@ func ReadAdminKey(path string) (string, error) {
 		return "", fmt.Errorf("admin key: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("admin key: %s may be read by others (mode %04o); make it 0600, or remove it for a new key",
-			path, info.Mode().Perm())
+		return "", fmt.Errorf("admin key: %s may be read by others (mode %04o); "+
+			"make it 0600, or remove it for a new key", path, info.Mode().Perm())
 	}
 	b, err := readLimited(path)
 	if err != nil {

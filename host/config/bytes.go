@@ -24,7 +24,7 @@ func (b Bytes) String() string {
 	return "0B"
 }
 
-var errBytes = errors.New("a whole number with one of the units B, KiB, MiB, GiB, TiB, or none for bytes")
+var errBytes = errors.New("expected a whole number and one of B, KiB, MiB, GiB, TiB or none")
 
 // parseBytes reads a number that is not negative, a unit, and a space between
 // them if there is one.

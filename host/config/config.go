@@ -21,7 +21,8 @@ const (
 // Config is every setting there is. A field's name gives its three spellings:
 // QueueTransactions is queue_transactions in the file, HEDDLE_QUEUE_TRANSACTIONS
 // in the environment and --queue-transactions as a flag. Tags hold the default,
-// the limits, and the flag's help; the comment is its text in docs/config.md.
+// the limits, the flag's help, and the group, for the fields that follow as well;
+// the comment is its text in docs/config.md.
 //
 // None of them changes while the process runs. The zero Config is not valid;
 // Default is.
@@ -31,73 +32,73 @@ type Config struct {
 	DataDir string `group:"server" default:"heddle-data" check:"filled" help:"directory of the journal"`
 	// DataListen is where viewers connect: host and port, UDP and TCP alike. This
 	// release serves loopback only. Port 0 takes a free one.
-	DataListen string `group:"server" default:"127.0.0.1:4443" check:"loopback" help:"address for viewers"`
+	DataListen string `default:"127.0.0.1:4443" check:"loopback" help:"address for viewers"`
 	// AdminListen is where the REST API listens: host and port, TCP. This release
 	// serves loopback only. It differs from data_listen; port 0 takes a free one.
-	AdminListen string `group:"server" default:"127.0.0.1:4444" check:"loopback" help:"address of the REST API"`
+	AdminListen string `default:"127.0.0.1:4444" check:"loopback" help:"address of the REST API"`
 	// AdminKey is the key that every request to the REST API must carry. If it is
 	// empty, a random one is made at the first start and kept in the file
 	// admin.key of the data directory, readable by its owner only. A flag can be
 	// seen by other users of the machine: the environment or the file is better.
-	AdminKey string `group:"server" default:"" check:"key" secret:"yes" help:"key of the REST API"`
+	AdminKey string `default:"" check:"key" secret:"yes" help:"key of the REST API"`
 	// LogLevel is the least severe level that is logged.
-	LogLevel string `group:"server" default:"info" oneof:"debug info warn error" help:"least severe level logged"`
+	LogLevel string `default:"info" oneof:"debug info warn error" help:"least level logged"`
 	// LogFormat is how log lines are written to standard error.
-	LogFormat string `group:"server" default:"text" oneof:"text json" help:"spelling of log lines"`
+	LogFormat string `default:"text" oneof:"text json" help:"spelling of log lines"`
 
 	// BodyBytes is the largest body of a request, a load aside. A larger one is
 	// answered 413.
 	BodyBytes Bytes `group:"limits" default:"1MiB" min:"1KiB" max:"64MiB" help:"largest body of a request"`
 	// LoadBytes is the largest body of a load, after decompression. It is one
 	// transaction, and is held in memory. A larger one is answered 413.
-	LoadBytes Bytes `group:"limits" default:"256MiB" min:"1MiB" max:"1GiB" help:"largest body of a load"`
+	LoadBytes Bytes `default:"256MiB" min:"1MiB" max:"1GiB" help:"largest body of a load"`
 	// QueueTransactions is how many transactions may wait for one graph's loop. The
 	// next one is answered 429.
-	QueueTransactions int `group:"limits" default:"1024" min:"1" max:"65536" help:"transactions waiting for a graph"`
+	QueueTransactions int `default:"1024" min:"1" max:"65536" help:"transactions waiting for a graph"`
 	// BatchTransactions is how many transactions one graph's loop takes at once:
 	// they share one synced write.
-	BatchTransactions int `group:"limits" default:"256" min:"1" max:"4096" help:"transactions of one batch"`
+	BatchTransactions int `default:"256" min:"1" max:"4096" help:"transactions of one batch"`
 	// QueryRows is how many rows a query returns unless it asks for fewer. Its
 	// answer says when there were more.
-	QueryRows int `group:"limits" default:"10000" min:"1" max:"1000000" help:"most rows of a query"`
+	QueryRows int `default:"10000" min:"1" max:"1000000" help:"most rows of a query"`
 	// QueryDeadline is how long a query may take unless it asks for less.
-	QueryDeadline time.Duration `group:"limits" default:"5s" min:"10ms" max:"1m" help:"longest time of a query"`
+	QueryDeadline time.Duration `default:"5s" min:"10ms" max:"1m" help:"longest query"`
 	// QuerySteps is how many rows a query may visit, roughly. Queries run between
 	// two commits, so this bounds how long one holds up writers.
-	QuerySteps int `group:"limits" default:"20000000" min:"1000" max:"1000000000" help:"rows visited by a query"`
+	QuerySteps int `default:"20000000" min:"1000" max:"1000000000" help:"rows visited by a query"`
 	// KeysMax is how many keys of one graph's views may be watched. The viewer of
 	// a further one is refused as busy.
-	KeysMax int `group:"limits" default:"1000000" min:"1" max:"100000000" help:"keys watched of a graph"`
+	KeysMax int `default:"1000000" min:"1" max:"100000000" help:"keys watched of a graph"`
 	// SessionsMax is how many viewers may be connected. The next one is refused.
-	SessionsMax int `group:"limits" default:"20000" min:"1" max:"1000000" help:"most connected viewers"`
+	SessionsMax int `default:"20000" min:"1" max:"1000000" help:"most connected viewers"`
 	// RequestStreamsMax is how many request streams one session may have open.
 	// A viewer needs one or two for each key it watches.
-	RequestStreamsMax int `group:"limits" default:"4096" min:"16" max:"65536" help:"request streams of a session"`
+	RequestStreamsMax int `default:"4096" min:"16" max:"65536" help:"streams of a session"`
 	// SubscriptionsPerSession is how many keys one session may watch. The next
 	// subscription is reset.
-	SubscriptionsPerSession int `group:"limits" default:"4096" min:"1" max:"65536" help:"keys watched by a session"`
+	SubscriptionsPerSession int `default:"4096" min:"1" max:"65536" help:"keys of a session"`
 	// LingerKey is how long a key stays watched after its last viewer has left, so
 	// that a page that is loaded again finds it as it was.
-	LingerKey time.Duration `group:"limits" default:"2s" min:"0s" max:"10m" help:"time a key outlives its last viewer"`
+	LingerKey time.Duration `default:"2s" min:"0s" max:"10m" help:"time a key outlives viewers"`
 	// SnapshotPartBytes is the size at which a snapshot is cut into parts.
-	SnapshotPartBytes Bytes `group:"limits" default:"256KiB" min:"1KiB" max:"1MiB" help:"size of a snapshot's parts"`
+	SnapshotPartBytes Bytes `default:"256KiB" min:"1KiB" max:"1MiB" help:"size of a snapshot's parts"`
 	// TrackMaxLatency is what tracks tell relays and clients: for how long a group
 	// that is finished is of use.
-	TrackMaxLatency time.Duration `group:"limits" default:"1s" min:"10ms" max:"1m" help:"time a finished group is of use"`
+	TrackMaxLatency time.Duration `default:"1s" min:"10ms" max:"1m" help:"use of a finished group"`
 	// FreeSpaceFloorBytes is how much of the data directory's file system stays
 	// free: below it graphs are read-only, and viewers are served still. 0 turns
 	// the floor off.
-	FreeSpaceFloorBytes Bytes `group:"limits" default:"256MiB" min:"0B" max:"1TiB" help:"disk space left free"`
+	FreeSpaceFloorBytes Bytes `default:"256MiB" min:"0B" max:"1TiB" help:"disk space left free"`
 	// JournalRecords is how many records, and receipts of idempotency keys, each
 	// graph keeps: those of its newest revisions.
-	JournalRecords int `group:"limits" default:"1000000" min:"1000" max:"1000000000" help:"records kept of a graph"`
+	JournalRecords int `default:"1000000" min:"1000" max:"1000000000" help:"records kept of a graph"`
 
 	// Server is the REST API that the client commands talk to.
-	Server string `group:"client" default:"http://127.0.0.1:4444" check:"url" help:"URL of the server's REST API"`
+	Server string `group:"client" default:"http://127.0.0.1:4444" check:"url" help:"URL of the server"`
 	// Key is the key that the client commands send: the server's admin_key. A
 	// flag can be seen by other users of the machine: the environment or the file
 	// is better.
-	Key string `group:"client" default:"" check:"key" secret:"yes" help:"key of the server's REST API"`
+	Key string `default:"" check:"key" secret:"yes" help:"key of the server's REST API"`
 
 	sources map[string]string // by field name; a field that is not there has its default
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,14 +47,18 @@ var fields = configFields()
 
 func configFields() []field {
 	var all []field
+	group := ""
 	t := reflect.TypeFor[Config]()
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if !f.IsExported() {
 			continue
 		}
+		if g, ok := f.Tag.Lookup("group"); ok {
+			group = g
+		}
 		all = append(all, field{
-			Name: snake(f.Name), GoName: f.Name, Group: f.Tag.Get("group"), Default: f.Tag.Get("default"),
+			Name: snake(f.Name), GoName: f.Name, Group: group, Default: f.Tag.Get("default"),
 			Help: f.Tag.Get("help"), min: f.Tag.Get("min"), max: f.Tag.Get("max"),
 			oneOf: strings.Fields(f.Tag.Get("oneof")), check: f.Tag.Get("check"),
 			secret: f.Tag.Get("secret") != "", index: i, kind: f.Type,
@@ -89,9 +94,11 @@ func (f *field) Allowed() string {
 	case "filled":
 		return "a text that is not empty"
 	case "loopback":
-		return "host:port, the host localhost or an address of loopback (127.0.0.1, [::1]), the port 0 to 65535"
+		return "host:port, the host localhost or an address of loopback " +
+			"(127.0.0.1, [::1]), the port 0 to 65535"
 	case "key":
-		return fmt.Sprintf("at least %d printable ASCII characters without spaces, or empty", keyBytesMin)
+		return fmt.Sprintf(
+			"at least %d printable ASCII characters without spaces, or empty", keyBytesMin)
 	case "url":
 		return "a URL of http or https with a host and nothing behind it"
 	}
@@ -155,12 +162,7 @@ func (f *field) valid(c *Config) bool {
 	}
 	text := v.String()
 	if len(f.oneOf) > 0 {
-		for _, one := range f.oneOf {
-			if text == one {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(f.oneOf, text)
 	}
 	switch f.check {
 	case "filled":

@@ -202,7 +202,9 @@ func readLimited(path string) ([]byte, error) {
 func (l *loader) entry(meta *toml.MetaData, name string, p toml.Primitive, source string) {
 	i := slices.IndexFunc(fields, func(f field) bool { return f.Name == name })
 	if i < 0 {
-		l.problems = append(l.problems, &FieldError{Field: name, Source: source, Problem: "is no setting" + nearest(name)})
+		l.problems = append(l.problems, &FieldError{
+			Field: name, Source: source, Problem: "is no setting" + nearest(name),
+		})
 		return
 	}
 	f := &fields[i]

@@ -82,7 +82,8 @@ func (e Epoch) String() string {
 // a dot.
 func CheckName(name string) error {
 	if len(name) == 0 || len(name) > GraphNameBytesMax {
-		return fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrName, len(name), GraphNameBytesMax)
+		return fmt.Errorf("%w: %d bytes, 1 to %d are allowed",
+			ErrName, len(name), GraphNameBytesMax)
 	}
 	if name[0] == '.' {
 		return fmt.Errorf("%w: %q begins with a dot", ErrName, name)

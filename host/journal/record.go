@@ -50,14 +50,16 @@ func (r *Record) Check() error {
 			if limit.countsNotLen {
 				unit = ""
 			}
-			return fmt.Errorf("%w: %s: %d%s, at most %d", ErrTooLarge, limit.what, limit.is, unit, limit.atMost)
+			return fmt.Errorf("%w: %s: %d%s, at most %d",
+				ErrTooLarge, limit.what, limit.is, unit, limit.atMost)
 		}
 	}
 	total := recordFixedBytes + len(r.Program) + len(r.Answer)
 	for i := range r.Mutations {
 		n := len(r.Mutations[i].Tuple)
 		if n > TupleBytesMax {
-			return fmt.Errorf("%w: tuple of mutation %d: %d bytes, at most %d", ErrTooLarge, i, n, TupleBytesMax)
+			return fmt.Errorf("%w: tuple of mutation %d: %d bytes, at most %d",
+				ErrTooLarge, i, n, TupleBytesMax)
 		}
 		if total += n + 2*binary.MaxVarintLen32; total > RecordBytesMax {
 			return fmt.Errorf("%w: record: over %d bytes", ErrTooLarge, RecordBytesMax)
@@ -128,14 +130,17 @@ func AppendRecord(dst []byte, previous *Hash, r *Record) []byte {
 // Source: docs/formats/journal.md, "Record".
 func ParseRecord(r *Record, b []byte) (previous Hash, err error) {
 	if len(b) < recordFixedBytes+4 {
-		return Hash{}, fmt.Errorf("%w: %d bytes, at least %d", ErrRecord, len(b), recordFixedBytes+4)
+		return Hash{}, fmt.Errorf("%w: %d bytes, at least %d",
+			ErrRecord, len(b), recordFixedBytes+4)
 	}
 	if b[0] != recordFormat {
-		return Hash{}, fmt.Errorf("%w: format %d, only %d is known", ErrRecord, b[0], recordFormat)
+		return Hash{}, fmt.Errorf("%w: format %d, only %d is known",
+			ErrRecord, b[0], recordFormat)
 	}
 	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
 	if is := Checksum(body); is != sum {
-		return Hash{}, fmt.Errorf("%w: CRC-32C is %08x, %08x is written", ErrRecord, is, sum)
+		return Hash{}, fmt.Errorf("%w: CRC-32C is %08x, %08x is written",
+			ErrRecord, is, sum)
 	}
 	*r = Record{Drops: r.Drops[:0], Mutations: r.Mutations[:0]}
 	copy(previous[:], body[1:33])

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -58,7 +59,9 @@ func Without(relation uint32, tuple string) journal.Mutation {
 
 // Record returns a record with some mutations.
 func Record(revision uint64, mutations ...journal.Mutation) *journal.Record {
-	return &journal.Record{Revision: revision, TimeMillis: 1_000 + int64(revision), Mutations: mutations}
+	return &journal.Record{
+		Revision: revision, TimeMillis: 1_000 + int64(revision), Mutations: mutations,
+	}
 }
 
 // Facts returns a graph's facts, spelled relation:tuple, in the order of State.
@@ -221,7 +224,8 @@ func testRefused(t *testing.T, open Open) {
 	mustAppend(t, j, Record(1, Fact(1, "a")))
 	before, err := j.Head(ctx, "g")
 	must(t, err)
-	large := journal.Record{Revision: 3, Mutations: []journal.Mutation{{Tuple: make([]byte, journal.TupleBytesMax+1)}}}
+	large := Record(3, Fact(1, string(make([]byte, journal.TupleBytesMax+1))))
+	insert := Record(2, Fact(1, "x"))
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, test := range []struct {
@@ -232,9 +236,9 @@ func testRefused(t *testing.T, open Open) {
 	}{
 		{"a gap", ctx, []*journal.Record{Record(3)}, journal.ErrSequence},
 		{"a repetition", ctx, []*journal.Record{Record(1)}, journal.ErrSequence},
-		{"a gap inside", ctx, []*journal.Record{Record(2, Fact(1, "x")), Record(4)}, journal.ErrSequence},
-		{"a large tuple", ctx, []*journal.Record{Record(2, Fact(1, "x")), &large}, journal.ErrTooLarge},
-		{"an ended context", done, []*journal.Record{Record(2, Fact(1, "x"))}, context.Canceled},
+		{"a gap inside", ctx, []*journal.Record{insert, Record(4)}, journal.ErrSequence},
+		{"a large tuple", ctx, []*journal.Record{insert, large}, journal.ErrTooLarge},
+		{"an ended context", done, []*journal.Record{insert}, context.Canceled},
 	} {
 		_, err := j.Append(test.ctx, "g", test.records)
 		wantError(t, test.name, err, test.want)
@@ -254,7 +258,8 @@ func testSets(t *testing.T, open Open) {
 	j := opened(t, open)
 	mustAppend(t, j, Record(1, Fact(1, "a"), Fact(1, "a"), Without(1, "b")))
 	wantFacts(t, j, "1:a")
-	mustAppend(t, j, Record(2, Fact(1, "a"), Fact(1, "b")), Record(3, Fact(1, "b"), Without(1, "a"), Without(1, "a")))
+	mustAppend(t, j, Record(2, Fact(1, "a"), Fact(1, "b")),
+		Record(3, Fact(1, "b"), Without(1, "a"), Without(1, "a")))
 	wantFacts(t, j, "1:b")
 	mustAppend(t, j, Record(4, Without(1, "b"), Fact(1, "b"), Without(1, "b")))
 	wantFacts(t, j)
@@ -288,7 +293,8 @@ func testProgram(t *testing.T, open Open) {
 		must(t, err)
 		inState, err := j.State(ctx, "g", func(journal.Mutation) error { return nil })
 		must(t, err)
-		if string(b) != text || r != revision || !bytes.Equal(b, inState) || (revision > 0) != (b != nil) {
+		same := string(b) == text && r == revision && bytes.Equal(b, inState)
+		if !same || (revision > 0) != (b != nil) {
 			t.Errorf("program %q of %d, in state %q; want %q of %d", b, r, inState, text, revision)
 		}
 	}
@@ -319,7 +325,8 @@ func testReceipts(t *testing.T, open Open) {
 	j = open(t)
 	got, err := j.Idempotent(ctx, "g", "ab", "c")
 	must(t, err)
-	if got == nil || got.Revision != 1 || got.RequestHash != r.RequestHash || !bytes.Equal(got.Answer, r.Answer) {
+	want := &journal.Receipt{Revision: 1, RequestHash: r.RequestHash, Answer: r.Answer}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("receipt %+v", got)
 	}
 	for _, other := range [][2]string{{"a", "bc"}, {"ab", "d"}, {"", "abc"}, {"ab", ""}} {
@@ -334,8 +341,10 @@ func testReplay(t *testing.T, open Open) {
 	ctx := t.Context()
 	j := opened(t, open)
 	full := &journal.Record{
-		Revision: 2, TimeMillis: -5, Drops: []uint32{4}, Mutations: []journal.Mutation{Fact(1, "a"), Without(2, "")},
-		Program: []byte("p"), Caller: "me", IdempotencyKey: "k", RequestHash: journal.Hash{7}, Answer: []byte("ok"),
+		Revision: 2, TimeMillis: -5, Drops: []uint32{4},
+		Mutations: []journal.Mutation{Fact(1, "a"), Without(2, "")},
+		Program:   []byte("p"), Caller: "me", IdempotencyKey: "k",
+		RequestHash: journal.Hash{7}, Answer: []byte("ok"),
 	}
 	head := mustAppend(t, j, Record(1), full, Record(3, Fact(1, "b")))
 	must(t, j.Close())
@@ -394,7 +403,8 @@ func testTrim(t *testing.T, open Open) {
 		r.Caller, r.IdempotencyKey = "me", key
 		return r
 	}
-	mustAppend(t, j, keyed(1, "one"), keyed(2, "again"), keyed(3, "three"), keyed(4, "again"), keyed(5, "five"))
+	mustAppend(t, j, keyed(1, "one"), keyed(2, "again"), keyed(3, "three"))
+	mustAppend(t, j, keyed(4, "again"), keyed(5, "five"))
 	must(t, j.Trim(ctx, "g", 4))
 	must(t, j.Trim(ctx, "g", 2)) // forgotten already
 	for key, want := range map[string]uint64{"one": 0, "three": 0, "again": 4, "five": 5} {
@@ -482,7 +492,8 @@ func writeAndRead(ctx context.Context, j journal.Journal, name string, records u
 			return err
 		}
 		facts := uint64(0)
-		if _, err := j.State(ctx, name, func(journal.Mutation) error { facts++; return nil }); err != nil {
+		count := func(journal.Mutation) error { facts++; return nil }
+		if _, err := j.State(ctx, name, count); err != nil {
 			return err
 		}
 		if facts != 2*revision {

@@ -69,7 +69,8 @@ func checkRecords(revision uint64, records []*journal.Record) (effective bool, e
 	effective = true
 	for _, r := range records {
 		if revision++; r.Revision != revision {
-			return false, fmt.Errorf("%w: revision %d, expected %d", journal.ErrSequence, r.Revision, revision)
+			return false, fmt.Errorf("%w: revision %d, expected %d",
+				journal.ErrSequence, r.Revision, revision)
 		}
 		if err := r.Check(); err != nil {
 			return false, fmt.Errorf("record %d: %w", revision, err)

@@ -151,56 +151,68 @@ func writeUntilCut(
 	return clone, sure
 }
 
+// damages are ways to harm the files that a killed process left.
+var damages = []struct {
+	name string
+	harm func(t *testing.T, fs vfs.FS)
+	want error // nil: opens at a verified head
+}{
+	{"nothing", func(*testing.T, vfs.FS) {}, nil},
+	{"log cut by 7 bytes", onLog(func(b []byte) []byte { return b[:len(b)-7] }), nil},
+	{"log with garbage behind", onLog(func(b []byte) []byte {
+		return append(b, bytes.Repeat([]byte{0xa5, 7}, 2048)...)
+	}), nil},
+	{"log with zeros at its end", onLog(func(b []byte) []byte { clear(b[len(b)-512:]); return b }), nil},
+	{"bit of the log flipped", onLog(flipMiddle), journal.ErrCorrupt},
+	{"log deleted", onFile("store/*.log", nil), journal.ErrGap},
+	{"bit of a table flipped", onFile("store/*.sst", flipMiddle), journal.ErrCorrupt},
+	{"table deleted", onFile("store/*.sst", nil), journal.ErrCorrupt},
+	{"bit of the manifest flipped", onFile("store/MANIFEST-*", flipMiddle), errEither},
+	{"manifest deleted", onFile("store/MANIFEST-*", nil), journal.ErrCorrupt},
+	{"whole store deleted", onFile("store/*", nil), journal.ErrGap},
+	{"bit of the witness flipped", onFile("witness", flipMiddle), journal.ErrCorrupt},
+	{"witness deleted", onFile("witness", nil), nil},
+	{"head overwritten", onStore(set("g/g/h", []byte("x"))), journal.ErrCorrupt},
+	{"head deleted", onStore(remove("g/g/h")), journal.ErrCorrupt},
+	{"newest record deleted", onStore(func(db *pebble.DB) error {
+		return db.DeleteRange(newGraph("g").recordKey(395), newGraph("g").recordKey(1000), nil)
+	}), journal.ErrGap},
+	{"oldest record deleted", onStore(remove(recordKey(1))), journal.ErrGap},
+	{"record beyond the head", onStore(set(recordKey(401), unlinked(401))), journal.ErrCorrupt},
+	{"newest record replaced", onStore(set(recordKey(400), unlinked(400))), journal.ErrCorrupt},
+	{"record in the middle deleted", onStore(remove(recordKey(200))), journal.ErrGap},
+	{"record in the middle replaced", onStore(set(recordKey(200), unlinked(200))), journal.ErrCorrupt},
+	{"fact deleted", onStore(remove(factKey("00000007"))), journal.ErrCorrupt},
+	{"fact added", onStore(set(factKey("x"), nil)), journal.ErrCorrupt},
+	{"program deleted", onStore(remove(string(newGraph("g").programKey(391)))), journal.ErrCorrupt},
+	{"key of no graph", onStore(set("g/a b/h", nil)), journal.ErrCorrupt},
+	{"unknown format", onStore(set(formatKey, []byte("heddle-journal 9"))), journal.ErrFormat},
+	{"no format", onStore(remove(formatKey)), journal.ErrCorrupt},
+}
+
+func set(key string, value []byte) func(*pebble.DB) error {
+	return func(db *pebble.DB) error { return db.Set([]byte(key), value, nil) }
+}
+
+func remove(key string) func(*pebble.DB) error {
+	return func(db *pebble.DB) error { return db.Delete([]byte(key), nil) }
+}
+
+func recordKey(revision uint64) string { return string(newGraph("g").recordKey(revision)) }
+
+func factKey(tuple string) string {
+	return string(appendFact(bytes.Clone(newGraph("g").facts), 2, []byte(tuple)))
+}
+
+// unlinked returns the bytes of a model record that follows nothing.
+func unlinked(revision uint64) []byte {
+	return journal.AppendRecord(nil, &journal.Hash{}, modelRecord(revision))
+}
+
 // TestDamage harms the files that a killed process left. The journal opens at a
 // head that is verified or refuses, and then says what, where and what to do.
 func TestDamage(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		harm func(t *testing.T, fs vfs.FS)
-		want error // nil: opens at a verified head
-	}{
-		{"nothing", func(*testing.T, vfs.FS) {}, nil},
-		{"log cut by 7 bytes", onLog(func(b []byte) []byte { return b[:len(b)-7] }), nil},
-		{"log with garbage behind", onLog(func(b []byte) []byte {
-			return append(b, bytes.Repeat([]byte{0xa5, 7}, 2048)...)
-		}), nil},
-		{"log with zeros at its end", onLog(func(b []byte) []byte { clear(b[len(b)-512:]); return b }), nil},
-		{"bit of the log flipped", onLog(flipMiddle), journal.ErrCorrupt},
-		{"log deleted", onFile("store/*.log", nil), journal.ErrGap},
-		{"bit of a table flipped", onFile("store/*.sst", flipMiddle), journal.ErrCorrupt},
-		{"table deleted", onFile("store/*.sst", nil), journal.ErrCorrupt},
-		{"bit of the manifest flipped", onFile("store/MANIFEST-*", flipMiddle), errEither},
-		{"manifest deleted", onFile("store/MANIFEST-*", nil), journal.ErrCorrupt},
-		{"whole store deleted", onFile("store/*", nil), journal.ErrGap},
-		{"bit of the witness flipped", onFile("witness", flipMiddle), journal.ErrCorrupt},
-		{"witness deleted", onFile("witness", nil), nil},
-		{"head overwritten", onStore(func(db *pebble.DB) error { return db.Set([]byte("g/g/h"), []byte("x"), nil) }), journal.ErrCorrupt},
-		{"head deleted", onStore(func(db *pebble.DB) error { return db.Delete([]byte("g/g/h"), nil) }), journal.ErrCorrupt},
-		{"newest record deleted", onStore(func(db *pebble.DB) error {
-			return db.DeleteRange(newGraph("g").recordKey(395), newGraph("g").recordKey(1000), nil)
-		}), journal.ErrGap},
-		{"oldest record deleted", onStore(func(db *pebble.DB) error { return db.Delete(newGraph("g").recordKey(1), nil) }), journal.ErrGap},
-		{"record beyond the head", onStore(func(db *pebble.DB) error {
-			return db.Set(newGraph("g").recordKey(401), journal.AppendRecord(nil, &journal.Hash{}, modelRecord(401)), nil)
-		}), journal.ErrCorrupt},
-		{"newest record replaced", onStore(func(db *pebble.DB) error {
-			return db.Set(newGraph("g").recordKey(400), journal.AppendRecord(nil, &journal.Hash{}, modelRecord(400)), nil)
-		}), journal.ErrCorrupt},
-		{"record in the middle deleted", onStore(func(db *pebble.DB) error { return db.Delete(newGraph("g").recordKey(200), nil) }), journal.ErrGap},
-		{"record in the middle replaced", onStore(func(db *pebble.DB) error {
-			return db.Set(newGraph("g").recordKey(200), journal.AppendRecord(nil, &journal.Hash{}, modelRecord(200)), nil)
-		}), journal.ErrCorrupt},
-		{"fact deleted", onStore(func(db *pebble.DB) error {
-			return db.Delete(appendFact([]byte("g/g/f/"), 2, []byte("00000007")), nil)
-		}), journal.ErrCorrupt},
-		{"fact added", onStore(func(db *pebble.DB) error {
-			return db.Set(appendFact([]byte("g/g/f/"), 2, []byte("x")), nil, nil)
-		}), journal.ErrCorrupt},
-		{"program deleted", onStore(func(db *pebble.DB) error { return db.Delete(newGraph("g").programKey(391), nil) }), journal.ErrCorrupt},
-		{"key of no graph", onStore(func(db *pebble.DB) error { return db.Set([]byte("g/a b/h"), nil, nil) }), journal.ErrCorrupt},
-		{"unknown format", onStore(func(db *pebble.DB) error { return db.Set([]byte(formatKey), []byte("heddle-journal 9"), nil) }), journal.ErrFormat},
-		{"no format", onStore(func(db *pebble.DB) error { return db.Delete([]byte(formatKey), nil) }), journal.ErrCorrupt},
-	} {
+	for _, test := range damages {
 		t.Run(test.name, func(t *testing.T) {
 			fs := killedStore(t)
 			test.harm(t, fs)

@@ -83,6 +83,9 @@ func (g *graph) takeTurn(ctx context.Context) error {
 	return nil
 }
 
+// formerOpening names a key in messages.
+const formerOpening = "the opening number of the dropped graph"
+
 // Create makes an empty graph. See journal.Journal.
 func (j *Journal) Create(ctx context.Context, name string) error {
 	if err := journal.CheckName(name); err != nil {
@@ -124,11 +127,11 @@ func (j *Journal) create(ctx context.Context, name string) error {
 			return err
 		}
 		if k != len(v) || opening > journal.OpeningMax {
-			return j.damage(journal.ErrCorrupt, name, "the opening number of the dropped graph", "unreadable", nil)
+			return j.damage(journal.ErrCorrupt, name, formerOpening, "unreadable", nil)
 		}
 		g.head.Opening = opening
 	case !errors.Is(err, pebble.ErrNotFound):
-		return j.readError(name, "the opening number of the dropped graph", err)
+		return j.readError(name, formerOpening, err)
 	}
 	if err := j.db.Set(g.headKey, appendHead(nil, &g.head), pebble.Sync); err != nil {
 		return err
@@ -210,7 +213,9 @@ func (j *Journal) Open(ctx context.Context, name string, now time.Time) (journal
 }
 
 // NextOpening begins the next opening of an open graph. See journal.Journal.
-func (j *Journal) NextOpening(ctx context.Context, name string, now time.Time) (journal.Position, error) {
+func (j *Journal) NextOpening(
+	ctx context.Context, name string, now time.Time,
+) (journal.Position, error) {
 	p, err := j.begin(ctx, name, now, false)
 	if err != nil {
 		return journal.Position{}, fmt.Errorf("next opening of graph %q: %w", name, err)
@@ -267,7 +272,9 @@ func (j *Journal) begin(
 // checkTail holds the newest record against the head, and looks that none is
 // missing at either end and none lies beyond.
 func (j *Journal) checkTail(g *graph, h head) error {
-	it, err := j.db.NewIter(&pebble.IterOptions{LowerBound: g.records, UpperBound: sectionEnd(g.records)})
+	it, err := j.db.NewIter(&pebble.IterOptions{
+		LowerBound: g.records, UpperBound: sectionEnd(g.records),
+	})
 	if err != nil {
 		return j.readError(g.name, "the records", err)
 	}
@@ -298,7 +305,8 @@ func (j *Journal) checkTail(g *graph, h head) error {
 			"its hash is %x…, the head names %x…", r.hash[:8], h.Hash[:8]), nil)
 	}
 	if !it.First() {
-		return j.readError(g.name, "the oldest record", errors.Join(it.Error(), errors.New("cannot be found")))
+		err := errors.Join(it.Error(), errors.New("cannot be found"))
+		return j.readError(g.name, "the oldest record", err)
 	}
 	if oldest, err := g.revisionOf(it.Key()); err != nil || oldest != h.first {
 		return j.damage(journal.ErrGap, g.name, fmt.Sprintf("record %d", h.first), fmt.Sprintf(

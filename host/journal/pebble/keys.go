@@ -64,10 +64,10 @@ func openingKey(graph string) []byte { return append([]byte(openingsPrefix), gra
 // graphOfKey returns the graph that a key of the graphs' range belongs to.
 func graphOfKey(key []byte) (string, bool) {
 	rest := key[len(graphsPrefix):]
-	slash := bytes.IndexByte(rest, '/')
-	if slash < 0 {
+	before, _, ok := bytes.Cut(rest, []byte{'/'})
+	if !ok {
 		return "", false
 	}
-	name := string(rest[:slash])
+	name := string(before)
 	return name, journal.CheckName(name) == nil
 }

@@ -186,7 +186,8 @@ func (j *Journal) checkFormat() error {
 	}
 	remembered := len(j.witness.names())
 	if !empty && remembered > 0 {
-		return j.damage(journal.ErrCorrupt, "", "the store", "its key "+formatKey+" is missing", nil)
+		what := "its key " + formatKey + " is missing"
+		return j.damage(journal.ErrCorrupt, "", "the store", what, nil)
 	}
 	if !empty {
 		return fmt.Errorf("%w: a store that is not empty has no key %s; is %s a journal?",
@@ -211,7 +212,8 @@ func (j *Journal) loadGraphs() error {
 	for ok := it.First(); ok; {
 		name, ok2 := graphOfKey(it.Key())
 		if !ok2 {
-			err := j.damage(journal.ErrCorrupt, "", fmt.Sprintf("key %q", it.Key()), "names no graph", nil)
+			where := fmt.Sprintf("key %q", it.Key())
+			err := j.damage(journal.ErrCorrupt, "", where, "names no graph", nil)
 			return errors.Join(err, it.Close())
 		}
 		g := newGraph(name)

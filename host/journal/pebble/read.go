@@ -104,7 +104,9 @@ func (j *Journal) readProgram(r pebble.Reader, g *graph, h head) ([]byte, error)
 func (j *Journal) visitFacts(
 	ctx context.Context, s *pebble.Snapshot, g *graph, h head, visit func(journal.Mutation) error,
 ) error {
-	it, err := s.NewIter(&pebble.IterOptions{LowerBound: g.facts, UpperBound: sectionEnd(g.facts)})
+	it, err := s.NewIter(&pebble.IterOptions{
+		LowerBound: g.facts, UpperBound: sectionEnd(g.facts),
+	})
 	if err != nil {
 		return j.readError(g.name, "the facts", err)
 	}
@@ -116,10 +118,12 @@ func (j *Journal) visitFacts(
 		}
 		fact := it.Key()[len(g.facts):]
 		if len(fact) < 4 {
-			return j.damage(journal.ErrCorrupt, g.name, fmt.Sprintf("key %q", it.Key()), "names no fact", nil)
+			where := fmt.Sprintf("key %q", it.Key())
+			return j.damage(journal.ErrCorrupt, g.name, where, "names no fact", nil)
 		}
 		seen.Add(fact)
-		m := journal.Mutation{Relation: binary.BigEndian.Uint32(fact), Tuple: fact[4:len(fact):len(fact)]}
+		tuple := fact[4:len(fact):len(fact)]
+		m := journal.Mutation{Relation: binary.BigEndian.Uint32(fact), Tuple: tuple}
 		if err := visit(m); err != nil {
 			return err
 		}
@@ -152,7 +156,7 @@ func (j *Journal) readRecord(g *graph, it *pebble.Iterator) (storedRecord, error
 
 func (j *Journal) readRecordInto(r *storedRecord, g *graph, it *pebble.Iterator) (err error) {
 	if r.revision, err = g.revisionOf(it.Key()); err != nil {
-		return j.damage(journal.ErrCorrupt, g.name, fmt.Sprintf("key %q", it.Key()), "", err)
+		return j.damage(journal.ErrCorrupt, g.name, "the records", "", err)
 	}
 	where := fmt.Sprintf("record %d", r.revision)
 	v, err := it.ValueAndErr()
@@ -163,7 +167,8 @@ func (j *Journal) readRecordInto(r *storedRecord, g *graph, it *pebble.Iterator)
 		return j.damage(journal.ErrCorrupt, g.name, where, "", err)
 	}
 	if r.Revision != r.revision {
-		return j.damage(journal.ErrCorrupt, g.name, where, fmt.Sprintf("it says revision %d", r.Revision), nil)
+		what := fmt.Sprintf("it says revision %d", r.Revision)
+		return j.damage(journal.ErrCorrupt, g.name, where, what, nil)
 	}
 	r.hash = sha256.Sum256(v)
 	return nil
@@ -178,7 +183,9 @@ func (g *graph) revisionOf(key []byte) (uint64, error) {
 }
 
 // Replay yields records in order. See journal.Journal.
-func (j *Journal) Replay(ctx context.Context, name string, from uint64) iter.Seq2[*journal.Record, error] {
+func (j *Journal) Replay(
+	ctx context.Context, name string, from uint64,
+) iter.Seq2[*journal.Record, error] {
 	return func(yield func(*journal.Record, error) bool) {
 		goOn := true
 		err := j.view(name, func(g *graph, s *pebble.Snapshot, h head) error {
@@ -194,16 +201,17 @@ func (j *Journal) Replay(ctx context.Context, name string, from uint64) iter.Seq
 }
 
 func (j *Journal) replay(
-	ctx context.Context, s *pebble.Snapshot, g *graph, h head, from uint64, yield func(*journal.Record) bool,
+	ctx context.Context, s *pebble.Snapshot, g *graph, h head, from uint64,
+	yield func(*journal.Record) bool,
 ) error {
 	if from == 0 {
 		from = h.first
 	}
 	switch {
 	case from < h.first:
-		return j.askedGap(g, fmt.Sprintf("revision %d was asked for, the oldest kept is %d", from, h.first))
+		return askedGap(g, from, "oldest kept", h.first)
 	case from > h.Revision+1:
-		return j.askedGap(g, fmt.Sprintf("revision %d was asked for, the newest is %d", from, h.Revision))
+		return askedGap(g, from, "newest", h.Revision)
 	}
 	if from == h.Revision+1 {
 		return nil
@@ -266,8 +274,12 @@ func (j *Journal) checkLink(g *graph, r *storedRecord, next, from uint64, last j
 }
 
 // askedGap is a gap that the caller asked for: nothing is wrong with the disk.
-func (j *Journal) askedGap(g *graph, what string) error {
-	return &journal.DamageError{Kind: journal.ErrGap, Graph: g.name, What: what, Remedy: "begin from State"}
+func askedGap(g *graph, from uint64, which string, revision uint64) error {
+	return &journal.DamageError{
+		Kind: journal.ErrGap, Graph: g.name, Where: "the records",
+		What:   fmt.Sprintf("revision %d was asked for, the %s is %d", from, which, revision),
+		Remedy: "begin from State",
+	}
 }
 
 // Idempotent returns the receipt that a key left. See journal.Journal.
@@ -297,7 +309,8 @@ func (j *Journal) readReceipt(g *graph, key []byte) (*journal.Receipt, error) {
 	r, err := parseReceipt(v)
 	r.Answer = bytes.Clone(r.Answer)
 	if err := errors.Join(err, closer.Close()); err != nil {
-		return nil, j.damage(journal.ErrCorrupt, g.name, fmt.Sprintf("receipt key %q", key), "", err)
+		where := fmt.Sprintf("receipt key %q", key)
+		return nil, j.damage(journal.ErrCorrupt, g.name, where, "", err)
 	}
 	return &r, nil
 }

@@ -37,8 +37,8 @@ func (l storeLogger) Fatalf(format string, args ...any) {
 	if !l.j.failed.CompareAndSwap(nil, &err) {
 		select {} // somebody is ending the process already
 	}
-	l.j.logger.Error("journal: a write failed and its outcome is unknown; the process ends, "+
-		"and its next start recovers from the log", "error", err)
+	l.j.logger.Error("journal: a write failed and its outcome is unknown; "+
+		"the process ends, and its next start recovers from the log", "error", err)
 	l.j.fatal(err)
 	select {}
 }
@@ -49,7 +49,7 @@ func (j *Journal) listener() *pebble.EventListener {
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			err := j.damage(journal.ErrCorrupt, "", info.Path, "", info.Details)
 			j.damaged.CompareAndSwap(nil, &err)
-			j.logger.Error("journal: a file of the store is damaged; no more is written", "error", err)
+			j.logger.Error("journal: a file is damaged; no more is written", "error", err)
 		},
 		BackgroundError: func(err error) {
 			j.logger.Error("journal: background work of the store failed", "error", err)
@@ -59,7 +59,7 @@ func (j *Journal) listener() *pebble.EventListener {
 				"file", info.Path, "duration", info.Duration)
 		},
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
-			j.logger.Warn("journal: writes wait for the store's background work", "reason", info.Reason)
+			j.logger.Warn("journal: writes wait for background work", "reason", info.Reason)
 		},
 	}
 }
@@ -160,7 +160,8 @@ func (j *Journal) takeLock(store string) error {
 		if b, err := readFile(j.fs, j.fs.PathJoin(j.dir, holderName)); err == nil && len(b) > 0 {
 			holder = strings.TrimSpace(string(b))
 		}
-		return fmt.Errorf("%w (%s); stop it, or use another data directory", journal.ErrLocked, holder)
+		return fmt.Errorf("%w (%s); stop it, or use another data directory",
+			journal.ErrLocked, holder)
 	}
 	j.lock = lock
 	holder := fmt.Sprintf("process %d, %s\n", os.Getpid(), filepath.Base(os.Args[0]))
@@ -230,7 +231,8 @@ func (s *space) check(now time.Time) error {
 		s.checked.Store(now.UnixNano())
 	}
 	if s.low.Load() {
-		return fmt.Errorf("%w: less than %d bytes are free in %s", journal.ErrFull, s.floorBytes, s.dir)
+		return fmt.Errorf("%w: less than %d bytes are free in %s",
+			journal.ErrFull, s.floorBytes, s.dir)
 	}
 	return nil
 }

@@ -69,7 +69,9 @@ func (j *Journal) trimSome(ctx context.Context, g *graph, before uint64) (bool, 
 // trimReceipts deletes the receipts that the records of [from, to) left, unless
 // a later record left another one under the same key.
 func (j *Journal) trimReceipts(g *graph, b *pebble.Batch, from, to uint64) (err error) {
-	it, err := j.db.NewIter(&pebble.IterOptions{LowerBound: g.recordKey(from), UpperBound: g.recordKey(to)})
+	it, err := j.db.NewIter(&pebble.IterOptions{
+		LowerBound: g.recordKey(from), UpperBound: g.recordKey(to),
+	})
 	if err != nil {
 		return j.readError(g.name, "the records", err)
 	}

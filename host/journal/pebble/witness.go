@@ -78,7 +78,7 @@ func appendWitness(dst []byte, entries map[string]witnessEntry) []byte {
 // Source: docs/formats/journal.md, "Witness".
 func parseWitness(b []byte) (map[string]witnessEntry, error) {
 	end := bytes.LastIndex(b, []byte("crc32c "))
-	if end < 0 || !bytes.Equal(b[end:], fmt.Appendf(nil, "crc32c %08x\n", journal.Checksum(b[:end]))) {
+	if end < 0 || string(b[end:]) != fmt.Sprintf("crc32c %08x\n", journal.Checksum(b[:end])) {
 		return nil, errors.New("its CRC-32C is missing or wrong")
 	}
 	lines := strings.Split(strings.TrimSuffix(string(b[:end]), "\n"), "\n")
@@ -114,7 +114,8 @@ func parseWitnessLine(line string) (name string, e witnessEntry, err error) {
 		return "", e, err
 	}
 	if len(fields[3]) != 2*len(e.hash) {
-		return "", e, fmt.Errorf("hash of %d characters, expected %d", len(fields[3]), 2*len(e.hash))
+		return "", e, fmt.Errorf("hash of %d characters, expected %d",
+			len(fields[3]), 2*len(e.hash))
 	}
 	_, err = hex.Decode(e.hash[:], []byte(fields[3]))
 	return fields[0], e, err
@@ -191,14 +192,18 @@ func (j *Journal) replaceFile(name string, b []byte) error {
 // checkWitness holds the head of a graph in the store against the witness.
 func (j *Journal) checkWitness(name string, h head) error {
 	e, ok := j.witness.get(name)
-	if !ok || h.Opening >= e.opening && (h.Revision > e.revision || h.Revision == e.revision && h.Hash == e.hash) {
+	behind := h.Opening < e.opening || h.Revision < e.revision ||
+		h.Revision == e.revision && h.Hash != e.hash
+	if !ok || !behind {
 		return nil
 	}
 	is := witnessEntry{h.Opening, h.Revision, h.Hash}
 	return &journal.DamageError{
 		Kind: journal.ErrGap, Graph: name, Where: "the store",
-		What: fmt.Sprintf("it holds the graph at %v, which has been at %v: newest files are missing", is, e),
-		Remedy: fmt.Sprintf("restore %s from a backup; or remove the file %s in it to accept the loss",
+		What: fmt.Sprintf(
+			"it holds the graph at %v, which has been at %v: newest files are missing", is, e),
+		Remedy: fmt.Sprintf(
+			"restore %s from a backup; or remove the file %s in it to accept the loss",
 			j.dir, witnessName),
 	}
 }
