@@ -32,12 +32,16 @@ type sender struct {
 	idle    bool
 	arrived pool // opened by the goroutine that waited for credit
 	opening bool // that goroutine exists
+	overdue bool // a while has passed since expectCredit
 
 	// The sender goroutine's.
 	buf     []byte
 	spare   pool
 	rings   [lists]ring
 	writers int
+	// For checkCredit: it will be called; a parked publication got a stream.
+	expecting bool
+	served    bool
 }
 
 // headBytes is the room kept in front of frames for what begins a Group stream.
@@ -116,11 +120,16 @@ func (s *sender) run(ctx context.Context) {
 			clear(s.arrived)
 			s.arrived = s.arrived[:0]
 		}
-		s.idle = p == nil && !credit
+		overdue := s.overdue
+		s.overdue = false
+		s.idle = p == nil && !credit && !overdue
 		idle := s.idle
 		s.mu.Unlock()
 		if credit {
 			s.unpark()
+		}
+		if overdue {
+			s.checkCredit()
 		}
 		if p != nil {
 			s.turn(p)
@@ -358,7 +367,14 @@ func (s *sender) park(p *publication) {
 	s.untouch(p, parked)
 	s.session.counters.StreamCreditWaits.Add(1)
 	s.awaitCredit()
+	if !s.expecting {
+		s.expectCredit()
+	}
 }
+
+// creditPatience is how long publications wait for stream credit before others'
+// open groups are finished for it.
+const creditPatience = 100 * time.Millisecond
 
 // awaitCredit makes sure that one goroutine waits for a stream.
 func (s *sender) awaitCredit() {
@@ -380,6 +396,34 @@ func (s *sender) awaitCredit() {
 	})
 }
 
+// expectCredit has checkCredit called after a while.
+func (s *sender) expectCredit() {
+	s.expecting, s.served = true, false
+	time.AfterFunc(creditPatience, func() {
+		s.mu.Lock()
+		s.overdue = true
+		s.unlockAndWake()
+	})
+}
+
+// checkCredit finishes open groups if no credit came for a while, the least
+// recently changed first, one for each publication that waits. A peer that
+// grants fewer streams than OpenGroups would otherwise never see the rest.
+func (s *sender) checkCredit() {
+	s.expecting = false
+	if s.rings[parked].length == 0 {
+		return
+	}
+	for range s.rings[parked].length {
+		p := s.rings[opened].head
+		if s.served || p == nil {
+			break
+		}
+		s.close(p)
+	}
+	s.expectCredit()
+}
+
 // unpark serves those that wait for credit, the longest wait first, while there
 // is any.
 func (s *sender) unpark() {
@@ -392,6 +436,7 @@ func (s *sender) unpark() {
 			}
 			s.spare.put(stream)
 		}
+		s.served = true
 		s.move(p, nowhere)
 		for s.advance(p) {
 		}

@@ -75,6 +75,31 @@ func TestStreamCreditExhausted(t *testing.T) {
 	})
 }
 
+// A peer that grants fewer streams than groups are kept open for sees all.
+func TestPeerThatGrantsFewStreams(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := begin(t, sessiontest.Config{UniStreams: 4}, Limits{})
+		c := b.dial()
+		start := time.Now()
+		var subs []*Subscription
+		for i := range 50 {
+			must(t, b.origin.track(fmt.Sprint(i)).WriteGroup(1, text("a")))
+			sub, err := c.Subscribe(b.ctx, "g/v", fmt.Sprint(i), SubscribeOptions{})
+			must(t, err)
+			subs = append(subs, sub)
+		}
+		for _, sub := range subs {
+			if _, err := sub.Next(b.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := time.Since(start); d > 3*time.Second {
+			t.Errorf("took %v", d)
+		}
+		b.end()
+	})
+}
+
 // A publication that waits for credit finishes its old group first: that may be
 // the very credit it waits for.
 func TestOldGroupGivesItsCredit(t *testing.T) {
