@@ -304,7 +304,8 @@ func (g *graphs) Query(ctx context.Context, name string, q *analysis.Query, para
 		return admin.QueryResult{}, serviceError(err)
 	}
 	return admin.QueryResult{
-		Revision: r.Revision, Columns: r.Columns, Rows: r.Rows, Truncated: r.Truncated,
+		Revision: r.Revision, Columns: r.Columns, Rows: r.Rows,
+		Truncated: r.Truncated,
 	}, nil
 }
 

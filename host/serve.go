@@ -39,7 +39,7 @@ key, which is made at the first start and kept in the data directory.`,
 			return err
 		}
 		server, err := Start(cmd.Context(), cfg, Options{
-			Logger: newLogger(cfg), Version: Version(), 
+			Logger: newLogger(cfg), Version: Version(),
 		})
 		if err != nil {
 			return err

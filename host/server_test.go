@@ -225,6 +225,11 @@ func TestEndToEnd(t *testing.T) {
 			}
 			byPath.until("[[400 39]]")
 			byTrack.until("[[400 39]]")
+			status, body := s.call("POST", "/v1/graphs/g/query", "application/json",
+				`{"query":"?r1($k, Y)","parameters":{"k":400}}`)
+			if status != 200 || !strings.Contains(body, `"rows":[[400,39]]`) {
+				t.Errorf("query: %d %s", status, body)
+			}
 			if _, err := client.Info(t.Context(), "g/hot/0400", "rows"); !notFound(err) {
 				t.Errorf("a misspelt key: %v", err)
 			}

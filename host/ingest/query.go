@@ -55,7 +55,8 @@ func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Valu
 			Cancelled: func() bool { return ctx.Err() != nil },
 		})
 		result = QueryResult{
-			Revision: t.Revision, Columns: r.Columns, Rows: r.Rows, Truncated: r.Truncated,
+			Revision: t.Revision, Columns: r.Columns, Rows: r.Rows,
+			Truncated: r.Truncated,
 		}
 		if l.cfg.Metrics != nil {
 			l.cfg.Metrics.Queries.Add(1)

@@ -38,6 +38,7 @@ func Open(ctx context.Context, cfg Config) (*Loop, error) {
 			cfg.Graph, position.Revision, err)
 	}
 	l.turn.NowMilli = cfg.Now().UnixMilli()
+	l.lookAtDisk()
 	cfg.Publisher.Deployed(l.lend(), nil)
 	return l, nil
 }
