@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -229,14 +228,16 @@ func appendAnswer(dst []byte, r *QueryResult) []byte {
 		dst = append(dst, `"}`...)
 	}
 	dst = append(dst, `],"rows":[`...)
-	if width := len(r.Columns); width > 0 {
-		for row := range slices.Chunk(r.Rows, width) {
-			dst = frame.AppendRowStart(dst)
-			for _, v := range row {
-				dst = appendCell(dst, v)
-			}
-			dst = frame.AppendRowEnd(dst)
+	width, count := len(r.Columns), r.Count
+	if width > 0 {
+		count = len(r.Rows) / width
+	}
+	for i := range count {
+		dst = frame.AppendRowStart(dst)
+		for _, v := range r.Rows[i*width : (i+1)*width] {
+			dst = appendCell(dst, v)
 		}
+		dst = frame.AppendRowEnd(dst)
 	}
 	dst = append(dst, `],"truncated":`...)
 	dst = strconv.AppendBool(dst, r.Truncated)

@@ -131,6 +131,7 @@ type QueryResult struct {
 	Revision  uint64
 	Columns   []analysis.Column
 	Rows      []value.Value
+	Count     int  // of rows; needed only where there are no columns
 	Truncated bool // there were more than MaxRows
 }
 
