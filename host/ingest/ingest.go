@@ -82,6 +82,13 @@ type Turn struct {
 // the loop ends and the process with it.
 func (t *Turn) Sequence() uint64 { return t.loop.nextSequence() }
 
+// Nanos reads the loop's monotonic clock.
+func (t *Turn) Nanos() int64 { return t.loop.cfg.Nanos() }
+
+// CountEngine adds the nanoseconds that a Publisher spent inside the engine to
+// those of the commit that is being published.
+func (t *Turn) CountEngine(nanos int64) { t.loop.engineNanos += nanos }
+
 // Metrics are a loop's counters. They may be read at any time.
 type Metrics struct {
 	Transactions   atomic.Uint64 // durable ones

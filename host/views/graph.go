@@ -42,6 +42,9 @@ type Graph struct {
 	rows     []value.Value
 	ending   []ending
 	oversize []*keyed
+	// Of the present publication: when the engine was entered last, and how long
+	// it took before that.
+	entered, engineNanos int64
 	reported uint64 // revision of the last progress frame
 }
 
@@ -216,6 +219,7 @@ func (g *Graph) begin(t *ingest.Turn, k *keyed) {
 // Publish writes a new group for each key that the batch changed.
 func (g *Graph) Publish(t *ingest.Turn) {
 	var sequence uint64 // one publication, one number
+	g.entered, g.engineNanos = t.Nanos(), 0
 	t.Engine.Changes(func(key *engine.Key, revision uint64, insert, retract []value.Value) {
 		k, ok := key.Owner.(*keyed)
 		if !ok {
@@ -228,7 +232,9 @@ func (g *Graph) Publish(t *ingest.Turn) {
 			revision: revision, sequence: sequence, base: k.held, change: true,
 			insert: insert, retract: retract,
 		})
+		g.entered = t.Nanos()
 	})
+	t.CountEngine(g.engineNanos + t.Nanos() - g.entered)
 	for _, k := range g.oversize {
 		g.forget(k)
 		t.Engine.Unwatch(k.watch)
@@ -240,6 +246,7 @@ func (g *Graph) Publish(t *ingest.Turn) {
 // publish writes one group of a key: its whole rows, and what changed.
 func (g *Graph) publish(t *ingest.Turn, k *keyed, p publication) {
 	g.rows = t.Engine.Rows(k.watch, g.rows[:0])
+	g.engineNanos += t.Nanos() - g.entered
 	frames := g.encoder.group(t, p, g.rows, len(k.view.columns), g.dir.cfg.PartBytes)
 	k.held = p.revision
 	m := g.dir.cfg.Metrics
