@@ -244,6 +244,7 @@ func BenchmarkReach(b *testing.B) {
 			for k := range 10 {
 				watch(b, e, "from", k*500)
 			}
+			steps := e.network.Steps()
 			b.ReportAllocs()
 			for b.Loop() {
 				op := ops[g.IntN(len(ops))]
@@ -254,6 +255,7 @@ func BenchmarkReach(b *testing.B) {
 				}
 				e.Changes(func(*Key, uint64, []value.Value, []value.Value) {})
 			}
+			b.ReportMetric(float64(e.network.Steps()-steps)/float64(b.N), "steps/op")
 		})
 	}
 }

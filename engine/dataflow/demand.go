@@ -2,6 +2,7 @@ package dataflow
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/relation"
@@ -19,6 +20,11 @@ type demanded struct {
 	demand, rows *predicate
 }
 
+// patternsMax bounds the binding patterns of one relation. Rules can be written
+// that ask for every subset of the columns; past the limit a relation is asked for
+// as a whole, which is always right and at worst slow.
+const patternsMax = 64
+
 // transformer rewrites a program for a set of goals, so that every derived
 // relation is evaluated for the values that a goal asks for, and no others (magic
 // sets). Each goal gets a root predicate of its parameters; each pattern that
@@ -26,6 +32,8 @@ type demanded struct {
 //
 //	rows(head) <- demand(bound head columns), body
 //	demand'(bound columns of a body atom) <- demand(...), body before that atom
+//
+// A demand that another atom of the body implies is left out.
 //
 // A pattern without bound columns has a demand of arity 0: while that holds, the
 // whole relation is derived.
@@ -37,8 +45,10 @@ type transformer struct {
 	rules      []*rule
 	inputs     map[analysis.RelationID]*predicate
 	patterns   map[pattern]demanded
+	derived    map[*predicate]pattern // that rows belong to
 	waiting    []pattern
-	components []int // of relations, by the program's rules
+	asked      map[analysis.RelationID]int // patterns of each relation
+	components []int                       // of relations, by the program's rules
 	clauses    map[analysis.RelationID][]*analysis.Rule
 	unfolder   *unfolder
 }
@@ -48,6 +58,8 @@ func newTransformer(c Config) *transformer {
 		program: c.Program, symbols: c.Symbols, tables: c.Tables,
 		inputs:   make(map[analysis.RelationID]*predicate),
 		patterns: make(map[pattern]demanded),
+		derived:  make(map[*predicate]pattern),
+		asked:    make(map[analysis.RelationID]int),
 		clauses:  make(map[analysis.RelationID][]*analysis.Rule),
 	}
 	edges := make([][]int, len(c.Program.Relations))
@@ -83,15 +95,23 @@ func (t *transformer) input(id analysis.RelationID) *predicate {
 	return p
 }
 
-func (t *transformer) demandFor(p pattern) demanded {
+// demandFor returns the predicates of a pattern, and the pattern: it may be the
+// free one instead.
+func (t *transformer) demandFor(p pattern) (demanded, pattern) {
 	d, ok := t.patterns[p]
+	if !ok && p.bound != 0 && t.asked[p.relation] >= patternsMax {
+		p.bound = 0
+		d, ok = t.patterns[p]
+	}
 	if !ok {
+		t.asked[p.relation]++
 		d.demand = t.newPredicate(demand, p.bound.Len())
 		d.rows = t.newPredicate(derived, len(t.program.Relations[p.relation].Columns))
 		t.patterns[p] = d
+		t.derived[d.rows] = p
 		t.waiting = append(t.waiting, p)
 	}
-	return d
+	return d, p
 }
 
 func (t *transformer) operand(term analysis.Term) (operand, error) {
@@ -231,7 +251,7 @@ func (t *transformer) clause(c clause) error {
 		if c.free && t.components[id] == c.group {
 			p.bound = 0
 		}
-		d := t.demandFor(p)
+		d, p := t.demandFor(p)
 		t.addRule(atom{d.demand, boundTerms(atoms[i], p.bound)}, body, filters, bound)
 		body = append(body, atom{d.rows, atoms[i]})
 		bound.bind(body[len(body)-1])
@@ -240,10 +260,21 @@ func (t *transformer) clause(c clause) error {
 	return nil
 }
 
+// implies reports whether a row of atom a exists only if the demand does: it was
+// derived under just that demand.
+func (t *transformer) implies(a, demand atom) bool {
+	p, ok := t.derived[a.predicate]
+	return ok && t.patterns[p].demand == demand.predicate &&
+		slices.Equal(boundTerms(a.terms, p.bound), demand.terms)
+}
+
 // addRule adds head <- body with those filters that bound decides, unless the
 // head stands in its own body and so derives nothing.
 func (t *transformer) addRule(head atom, body []atom, filters []filter, bound boundSet) {
 	r := &rule{head: head, registers: len(bound)}
+	if slices.ContainsFunc(body[1:], func(a atom) bool { return t.implies(a, body[0]) }) {
+		body = body[1:]
+	}
 	for _, a := range body {
 		if a.equal(head) {
 			return
@@ -298,7 +329,7 @@ func score(n, arity int, kind predicateKind, inside bool) int {
 	s := 8*(20*n-2*(arity-n)) + int(kind)
 	switch {
 	case n == arity:
-		s += 1 << 20
+		s = 1<<20 + int(kind) // a probe is a probe, whatever its width
 	case n > 0:
 		s += 1 << 13
 	case kind == derived:

@@ -21,10 +21,14 @@ func (n *Network) deriveRecursive() {
 	if !ok {
 		return
 	}
-	if !head.table.IsVisible(id) {
+	switch flags := head.table.Flags(id); {
+	case flags&relation.Visible != 0:
+	case flags&queued != 0:
 		// A candidate from earlier in this commit: what it was derived from may be
 		// just what goes.
 		head.table.SetFlags(id, unproven)
+		return
+	default: // it fell already
 		return
 	}
 	rank := head.table.Counter(id)

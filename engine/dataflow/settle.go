@@ -28,6 +28,7 @@ func (n *Network) Settle() (inserted, deleted int, err error) {
 			n.settleCounted(c.members[0])
 		}
 	}
+	n.checkInvariants()
 	return n.inserted, n.deleted, n.err
 }
 

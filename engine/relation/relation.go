@@ -196,7 +196,17 @@ func (r *Relation) Drop(id RowID) {
 		rec[0] = value.ID(r.free)
 	}
 	r.free = uint32(id) + 1
-	r.rows--
+	if r.rows--; r.rows == 0 && r.made > chunkRows {
+		r.reset()
+	}
+}
+
+// reset gives back the memory of a large relation that has become empty.
+func (r *Relation) reset() {
+	r.chunks, r.made, r.free, r.set = nil, 0, 0, newTable()
+	for _, ix := range r.indexes {
+		ix.heads, ix.links = newTable(), nil
+	}
 }
 
 // Show makes an invisible row visible.

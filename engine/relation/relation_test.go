@@ -208,6 +208,29 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+func TestEmptyRelationGivesMemoryBack(t *testing.T) {
+	r := New(2, false)
+	r.Index(1)
+	const rows = 2 * chunkRows
+	for round := range 2 {
+		for i := range value.ID(rows) {
+			id, made := r.Add([]value.ID{i, i})
+			if !made || id != RowID(i) {
+				t.Fatalf("round %d: row %d is %d, made %v", round, i, id, made)
+			}
+			r.Show(id)
+		}
+		for i := range value.ID(rows) {
+			id, _ := r.Find([]value.ID{i, i})
+			r.Hide(id)
+			r.Drop(id)
+		}
+		if n := r.Bytes(); n > 1000 {
+			t.Errorf("an empty relation holds %d bytes", n)
+		}
+	}
+}
+
 func TestBestIndex(t *testing.T) {
 	r := New(3, false)
 	one, two := r.Index(0b001), r.Index(0b011)

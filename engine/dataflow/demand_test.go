@@ -1,0 +1,184 @@
+package dataflow
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/parse"
+	"github.com/heddle-live/heddle/engine/relation"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata")
+
+// symbols interns for tests.
+type symbols struct{ *value.Interner }
+
+func (s symbols) ID(v value.Value) (value.ID, error) { return s.Intern(v) }
+
+// config returns a configuration with a goal for each view of a program text.
+func config(t testing.TB, source string) Config {
+	t.Helper()
+	file, err := parse.Program(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := analysis.Analyse(file, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Program: program, Symbols: symbols{value.NewInterner()}}
+	for _, r := range program.Relations {
+		var table *relation.Relation
+		if !r.Derived {
+			table = relation.New(len(r.Columns), false)
+		}
+		c.Tables = append(c.Tables, table)
+	}
+	for i := range program.Views {
+		c.Goals = append(c.Goals, &program.Views[i].Query)
+	}
+	return c
+}
+
+// TestDemand compares the rules and the plans that programs become with
+// testdata/demand.txt; -update rewrites it.
+func TestDemand(t *testing.T) {
+	const path = "testdata/demand.txt"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, _ := strings.Cut(string(text), "=== ")
+	var got strings.Builder
+	got.WriteString(head)
+	for section := range strings.SplitSeq(rest, "\n=== ") {
+		name, body, _ := strings.Cut(section, "\n")
+		source, _, _ := strings.Cut(body, "---\n")
+		fmt.Fprintf(&got, "=== %s\n%s---\n%s\n", name, source, transformed(t, source))
+	}
+	out := strings.TrimSuffix(got.String(), "\n")
+	if *update {
+		if err := os.WriteFile(path, []byte(out), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if out != string(text) {
+		t.Errorf("the programs become\n%s", out)
+	}
+}
+
+// speller spells rules and plans.
+type speller struct {
+	names   map[*predicate]string
+	symbols symbols
+}
+
+func transformed(t *testing.T, source string) string {
+	c := config(t, source)
+	tr := newTransformer(c)
+	s := speller{names: map[*predicate]string{}, symbols: c.Symbols.(symbols)}
+	for i, q := range c.Goals {
+		g, err := tr.goal(i, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.names[g.root], s.names[g.result] = "?"+c.Program.Views[i].Name, c.Program.Views[i].Name
+	}
+	if err := tr.finish(); err != nil {
+		t.Fatal(err)
+	}
+	for id, p := range tr.inputs {
+		s.names[p] = c.Program.Relations[id].Name
+	}
+	for p, d := range tr.patterns {
+		name := c.Program.Relations[p.relation].Name + "/"
+		for col := range c.Program.Relations[p.relation].Columns {
+			if p.bound.Has(col) {
+				name += "b"
+			} else {
+				name += "f"
+			}
+		}
+		s.names[d.demand], s.names[d.rows] = "?"+name, name
+	}
+	n := &Network{predicates: tr.predicates, used: map[*relation.Index]bool{}}
+	n.connect(tr.rules)
+	var out strings.Builder
+	for _, r := range tr.rules {
+		fmt.Fprintln(&out, s.rule(r))
+		for i := range r.body {
+			fmt.Fprintf(&out, "    %s: %s\n", s.names[r.body[i].predicate], s.plan(n.newPlan(r, i)))
+		}
+		if r.head.predicate.component.recursive {
+			fmt.Fprintf(&out, "    proof: %s\n", s.plan(n.newPlan(r, -1)))
+		}
+	}
+	return out.String()
+}
+
+func (s speller) operand(o operand) string {
+	if o.register < 0 {
+		return s.symbols.Value(o.constant).String()
+	}
+	return fmt.Sprintf("V%d", o.register)
+}
+
+func (s speller) atom(a atom) string {
+	var terms []string
+	for _, o := range a.terms {
+		terms = append(terms, s.operand(o))
+	}
+	return s.names[a.predicate] + "(" + strings.Join(terms, ", ") + ")"
+}
+
+func (s speller) filter(f filter) string {
+	op := []string{"=", "!=", "<", "<=", ">", ">="}[f.op]
+	return s.operand(f.left) + " " + op + " " + s.operand(f.right)
+}
+
+func (s speller) rule(r *rule) string {
+	var body []string
+	for _, a := range r.body {
+		body = append(body, s.atom(a))
+	}
+	for _, f := range r.filters {
+		body = append(body, s.filter(f))
+	}
+	return s.atom(r.head) + " <- " + strings.Join(body, ", ")
+}
+
+func (s speller) plan(p *plan) string {
+	var steps []string
+	for i := range p.steps {
+		st := &p.steps[i]
+		text := ""
+		switch st.kind {
+		case stepFilter:
+			text = s.filter(st.filter)
+		case stepProbe:
+			text = "probe " + s.names[st.predicate]
+		case stepLookup:
+			text = fmt.Sprintf("lookup %s by %b", s.names[st.predicate], st.index.Columns())
+		case stepScan:
+			text = "scan " + s.names[st.predicate]
+		}
+		if st.exclude {
+			text += " without itself"
+		}
+		if st.inside {
+			text += " older"
+		}
+		steps = append(steps, text)
+	}
+	text := strings.Join(steps, "; ")
+	if p.other != nil {
+		text += " | " + s.plan(p.other)
+	}
+	return text
+}
