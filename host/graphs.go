@@ -304,7 +304,7 @@ func (g *graphs) Query(ctx context.Context, name string, q *analysis.Query, para
 		return admin.QueryResult{}, serviceError(err)
 	}
 	return admin.QueryResult{
-		Revision: r.Revision, Columns: r.Columns, Rows: r.Rows,
+		Revision: r.Revision, Columns: r.Columns, Rows: r.Rows, Count: r.Count,
 		Truncated: r.Truncated,
 	}, nil
 }

@@ -23,6 +23,7 @@ type QueryResult struct {
 	Revision  uint64
 	Columns   []analysis.Column
 	Rows      []value.Value // flat, sorted, no duplicates
+	Count     int           // of rows; tells more than Rows where there are no columns
 	Truncated bool          // there were more than MaxRows
 }
 
@@ -55,7 +56,7 @@ func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Valu
 			Cancelled: func() bool { return ctx.Err() != nil },
 		})
 		result = QueryResult{
-			Revision: t.Revision, Columns: r.Columns, Rows: r.Rows,
+			Revision: t.Revision, Columns: r.Columns, Rows: r.Rows, Count: r.Count,
 			Truncated: r.Truncated,
 		}
 		if l.cfg.Metrics != nil {
