@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime"
@@ -18,6 +19,9 @@ func Commands() []*cobra.Command {
 	commands := []*cobra.Command{serveCommand(), demoCommand(), versionCommand()}
 	return append(commands, cli.NewClientCommands()...)
 }
+
+// Report prints the error of a command and returns the process's exit code.
+func Report(w io.Writer, err error) int { return cli.Report(w, err) }
 
 // Version is the version of this build: a release's, or the commit.
 func Version() string {

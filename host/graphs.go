@@ -364,10 +364,16 @@ var serviceErrors = []struct{ from, to error }{
 	{context.DeadlineExceeded, admin.ErrDeadline},
 }
 
+// classified is an error with what admin makes of it; the text is the error's own.
+type classified struct{ err, as error }
+
+func (c *classified) Error() string   { return c.err.Error() }
+func (c *classified) Unwrap() []error { return []error{c.as, c.err} }
+
 func serviceError(err error) error {
 	for _, row := range serviceErrors {
 		if errors.Is(err, row.from) {
-			return fmt.Errorf("%w (%w)", row.to, err)
+			return &classified{err: err, as: row.to}
 		}
 	}
 	return err

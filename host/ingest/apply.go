@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,7 +45,7 @@ const programFormat = 1
 func (p *program) relation(name string) uint32 {
 	id, ok := p.relations[name]
 	if !ok {
-		panic("ingest: base relation without a number: " + name)
+		panic("ingest: a base relation has no number")
 	}
 	return id
 }
@@ -86,6 +87,9 @@ func (l *Loop) apply(t *Turn, checked *analysis.Program, opt ApplyOptions) (Appl
 	}
 	if opt.DryRun {
 		diff, err := l.engine.Plan(checked)
+		if _, loss := errors.AsType[*engine.DataLossError](err); loss && opt.AllowLoss {
+			err = nil
+		}
 		return Applied{Revision: l.position.Revision, Schema: old.schema, Diff: diff}, err
 	}
 	if l.readOnly.Load() {

@@ -45,7 +45,7 @@ type Graph struct {
 	// Of the present publication: when the engine was entered last, and how long
 	// it took before that.
 	entered, engineNanos int64
-	reported uint64 // revision of the last progress frame
+	reported             uint64 // revision of the last progress frame
 }
 
 // view is one view of the program in force. Its keys are guarded by Graph.mu.

@@ -73,7 +73,7 @@ func (d *Directory) Serve(g *Graph, loop Loop) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.graphs[g.name] != nil {
-		panic("views: graph served twice: " + g.name)
+		panic("views: a graph is served twice")
 	}
 	d.graphs[g.name] = g
 }
