@@ -24,8 +24,13 @@ func buildHeddle(t *testing.T) string {
 	return path
 }
 
-func TestBenchesEndToEnd(t *testing.T) {
+func TestEndToEnd(t *testing.T) {
 	heddle := buildHeddle(t)
+	t.Run("measures", func(t *testing.T) { testMeasures(t, heddle) })
+	t.Run("refuses", func(t *testing.T) { testRefuses(t, heddle) })
+}
+
+func testMeasures(t *testing.T, heddle string) {
 	tests := []struct {
 		name    string
 		args    []string
@@ -92,8 +97,8 @@ var viewsMetrics = []string{
 	"floor_delta_us_p50", "floor_delta_us_p99", "ack_us_p50", "engine_us_per_commit", "rss_mb",
 }
 
-func TestBenchRefusesWhatItCannotMeasure(t *testing.T) {
-	heddle := buildHeddle(t)
+// testRefuses holds that a bench names what it cannot measure.
+func testRefuses(t *testing.T, heddle string) {
 	tests := []struct {
 		name string
 		args []string
