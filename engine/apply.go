@@ -78,7 +78,7 @@ func (e *Engine) Apply(revision uint64, ops []analysis.Op) (inserted, deleted in
 		panic("engine: the main network has no limit and reached it")
 	}
 	e.applies++
-	e.applyNanoseconds += e.now() - start
+	e.spend(start)
 	return inserted, deleted, nil
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -319,4 +320,75 @@ func TestHubWrite(t *testing.T) {
 		t.Errorf("two writes took %d steps", steps)
 	}
 	wantRows(t, e, k, "()")
+}
+
+// TestReachOnLargerGraphs compares a recursive view on random graphs, in which rows
+// have many proofs and cycles are long, with a plain search.
+func TestReachOnLargerGraphs(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	g := rand.New(rand.NewPCG(seed, 1))
+	for _, rules := range [][2]lit{
+		{a("reach", "X", "Y"), a("edge", "Y", "Z")},  // left
+		{a("edge", "X", "Y"), a("reach", "Y", "Z")},  // right
+		{a("reach", "X", "Y"), a("reach", "Y", "Z")}, // both
+	} {
+		b := (&builder{}).base("edge", "src", "dst").derived("reach", "x", "y")
+		b.rule(a("reach", "X", "Y"), a("edge", "X", "Y"))
+		b.rule(a("reach", "X", "Z"), rules[0], rules[1])
+		b.view("from", []string{"H"}, []string{"Y"}, a("reach", "H", "Y"))
+		e := deployed(t, b)
+		const nodes = 60
+		keys := []*Key{watch(t, e, "from", 0), watch(t, e, "from", 1), watch(t, e, "from", 2)}
+		var edges [][2]int
+		for step := range 1500 {
+			x := [2]int{g.IntN(nodes), g.IntN(nodes)}
+			op := ins("edge", x[0], x[1])
+			if op.Delete = len(edges) > 30+step%90 || slices.Contains(edges, x); op.Delete {
+				at := g.IntN(len(edges))
+				op.Row = vals(edges[at][0], edges[at][1])
+				edges = slices.Delete(edges, at, at+1)
+			} else {
+				edges = append(edges, x)
+			}
+			apply(t, e, uint64(step), op)
+			if step%10 > 0 {
+				continue
+			}
+			for i, k := range keys {
+				if got := len(e.Rows(k, nil)); got != reachable(edges, i, nodes) {
+					t.Fatalf("step %d: %d nodes from %d, want %d", step, got, i,
+						reachable(edges, i, nodes))
+				}
+			}
+		}
+		for _, k := range keys {
+			e.Unwatch(k)
+		}
+		if n := e.Stats().DerivedRows; n != 0 {
+			t.Errorf("%d derived rows are left", n)
+		}
+	}
+}
+
+// reachable counts the nodes that a path of one or more edges leads to.
+func reachable(edges [][2]int, from, nodes int) int {
+	next := make([][]int, nodes)
+	for _, x := range edges {
+		next[x[0]] = append(next[x[0]], x[1])
+	}
+	seen := make([]bool, nodes)
+	count := 0
+	for todo := []int{from}; len(todo) > 0; {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, w := range next[v] {
+			if !seen[w] {
+				seen[w] = true
+				count++
+				todo = append(todo, w)
+			}
+		}
+	}
+	return count
 }

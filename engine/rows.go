@@ -14,12 +14,15 @@ func (e *Engine) Rows(k *Key, dst []value.Value) []value.Value {
 	if k.dead {
 		return dst
 	}
+	start := e.now()
 	if !k.ordered || len(k.touched) > 0 {
 		k.order = e.network.Rows(k.family.number, k.ids, k.order[:0])
 		e.sortRows(k.family, k.order)
 		k.ordered = len(k.touched) == 0 && !k.hasBaseline
 	}
-	return e.appendRows(k.family, k.order, dst)
+	dst = e.appendRows(k.family, k.order, dst)
+	e.spend(start)
+	return dst
 }
 
 // reorder brings the order of a key, if it is kept, in line with rows that entered

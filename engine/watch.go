@@ -176,7 +176,9 @@ func (e *Engine) Changes(yield func(k *Key, revision uint64, insert, retract []v
 			e.diffTouched(k)
 		}
 		if len(e.insert) > 0 || len(e.retract) > 0 {
+			e.spend(start)
 			yield(k, k.revision, e.insert, e.retract)
+			start = e.now()
 		}
 	}
 	clear(e.touched)
@@ -184,7 +186,7 @@ func (e *Engine) Changes(yield func(k *Key, revision uint64, insert, retract []v
 	if cap(e.insert)+cap(e.retract) > scratchKept {
 		e.insert, e.retract = nil, nil
 	}
-	e.applyNanoseconds += e.now() - start
+	e.spend(start)
 }
 
 // diffTouched collects the net change of a key into e.insert and e.retract, and
