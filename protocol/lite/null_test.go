@@ -1,8 +1,6 @@
 package lite
 
 import (
-	"context"
-	"net"
 	"testing"
 	"time"
 
@@ -12,20 +10,10 @@ import (
 
 // nullSession is a binding that takes everything and does nothing, so that what
 // is measured is this package.
-type nullSession struct{}
+type nullSession struct{ protocol.Session }
 
-func (nullSession) AcceptStream(context.Context) (protocol.Stream, error)           { panic("unused") }
-func (nullSession) AcceptUniStream(context.Context) (protocol.ReceiveStream, error) { panic("unused") }
-func (nullSession) OpenStream(context.Context) (protocol.Stream, error)             { panic("unused") }
-func (nullSession) OpenUniStream(context.Context) (protocol.SendStream, error)      { panic("unused") }
-func (nullSession) TryOpenUniStream() (protocol.SendStream, error)                  { return nullStream{}, nil }
-func (nullSession) CloseWithError(protocol.SessionCode, string) error               { return nil }
-func (nullSession) Context() context.Context                                        { return context.Background() }
-func (nullSession) Protocol() string                                                { return "moq-lite-05" }
-func (nullSession) Transport() string                                               { return "quic" }
-func (nullSession) RequestURI() string                                              { return "" }
-func (nullSession) RemoteAddr() net.Addr                                            { return nil }
-func (nullSession) Stats() protocol.Stats                                           { return protocol.Stats{} }
+func (nullSession) TryOpenUniStream() (protocol.SendStream, error) { return nullStream{}, nil }
+func (nullSession) Protocol() string                               { return "moq-lite-05" }
 
 type nullStream struct{}
 

@@ -125,7 +125,8 @@ func (s *sender) run(ctx context.Context) {
 		s.idle = p == nil && !credit && !overdue
 		idle := s.idle
 		s.mu.Unlock()
-		if credit {
+		// A stream that one publication could not use is another's chance.
+		if credit || len(s.spare) > 0 && s.rings[parked].length > 0 {
 			s.unpark()
 		}
 		if overdue {
@@ -170,7 +171,7 @@ func (s *sender) turn(p *publication) {
 	case p.state == over:
 	case gone:
 		s.drop(p)
-	case p.state == writing:
+	case p.state == writing || p.list == parked || p.list == stalled:
 		// An abort must not wait for a peer that does not read.
 		if code, aborted := p.cursor.AbortCode(); aborted {
 			s.interrupt(p, code)
@@ -180,7 +181,7 @@ func (s *sender) turn(p *publication) {
 	case p.state == live && p.unread():
 		// STOP_SENDING alone is an end too; its reader takes it from here.
 		p.control.Stop(protocol.CodeCancel)
-	case p.state == live && p.list != parked && p.list != stalled:
+	case p.state == live:
 		for s.advance(p) {
 		}
 	}
@@ -350,99 +351,6 @@ func (s *sender) leaveGroup(p *publication, cut bool) {
 	s.close(p)
 }
 
-// openStream returns a stream at once, or ErrStreamLimit. Whoever waited longer
-// goes first.
-func (s *sender) openStream() (protocol.SendStream, error) {
-	if stream := s.spare.get(); stream != nil {
-		return stream, nil
-	}
-	if s.rings[parked].length > 0 {
-		return nil, protocol.ErrStreamLimit
-	}
-	return s.session.transport.TryOpenUniStream()
-}
-
-// park lets p wait for stream credit.
-func (s *sender) park(p *publication) {
-	s.untouch(p, parked)
-	s.session.counters.StreamCreditWaits.Add(1)
-	s.awaitCredit()
-	if !s.expecting {
-		s.expectCredit()
-	}
-}
-
-// creditPatience is how long publications wait for stream credit before others'
-// open groups are finished for it.
-const creditPatience = 100 * time.Millisecond
-
-// awaitCredit makes sure that one goroutine waits for a stream.
-func (s *sender) awaitCredit() {
-	s.mu.Lock()
-	running := s.opening
-	s.opening = true
-	s.mu.Unlock()
-	if running {
-		return
-	}
-	s.session.spawn(func() {
-		stream, err := s.session.transport.OpenUniStream(s.session.transport.Context())
-		s.mu.Lock()
-		s.opening = false
-		if err == nil {
-			s.arrived.put(stream)
-		}
-		s.unlockAndWake()
-	})
-}
-
-// expectCredit has checkCredit called after a while.
-func (s *sender) expectCredit() {
-	s.expecting, s.served = true, false
-	time.AfterFunc(creditPatience, func() {
-		s.mu.Lock()
-		s.overdue = true
-		s.unlockAndWake()
-	})
-}
-
-// checkCredit finishes open groups if no credit came for a while, the least
-// recently changed first, one for each publication that waits. A peer that
-// grants fewer streams than OpenGroups would otherwise never see the rest.
-func (s *sender) checkCredit() {
-	s.expecting = false
-	if s.rings[parked].length == 0 {
-		return
-	}
-	for range s.rings[parked].length {
-		p := s.rings[opened].head
-		if s.served || p == nil {
-			break
-		}
-		s.close(p)
-	}
-	s.expectCredit()
-}
-
-// unpark serves those that wait for credit, the longest wait first, while there
-// is any.
-func (s *sender) unpark() {
-	for p := s.rings[parked].head; p != nil; p = s.rings[parked].head {
-		if len(s.spare) == 0 {
-			stream, err := s.session.transport.TryOpenUniStream()
-			if err != nil {
-				s.awaitCredit()
-				return
-			}
-			s.spare.put(stream)
-		}
-		s.served = true
-		s.move(p, nowhere)
-		for s.advance(p) {
-		}
-	}
-}
-
 // unstall serves those that wait for a writer until one has to wait again.
 func (s *sender) unstall() {
 	for p := s.rings[stalled].head; p != nil; p = s.rings[stalled].head {
@@ -574,11 +482,15 @@ func (s *sender) drop(p *publication) {
 	p.state = over
 }
 
-// interrupt makes p's writer return.
+// interrupt makes p's writer return, after which p gets another turn, or aborts
+// p if it has none.
 func (s *sender) interrupt(p *publication, code protocol.StreamCode) {
-	if p.stream != nil {
+	switch {
+	case p.state != writing:
+		s.abort(p, code)
+	case p.stream != nil:
 		p.stream.Reset(code)
-		return
+	default:
+		p.control.Reset(code)
 	}
-	p.control.Reset(code)
 }

@@ -379,6 +379,36 @@ func TestAbortResetsWithTheCode(t *testing.T) {
 	})
 }
 
+// Also those that wait for credit or for a writer are reset at once.
+func TestAbortOfWaiting(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := begin(t, sessiontest.Config{
+			UniStreams: 5, SessionWindow: 100 << 10,
+		}, Limits{BlockedWriters: 1})
+		b.acceptSetup()
+		large := strings.Repeat("x", 90<<10)
+		var streams []protocol.Stream
+		for i := range 8 {
+			must(t, b.origin.track(fmt.Sprint(i)).WriteGroup(1, text(large)))
+			streams = append(streams, b.request(subscribeTo(uint64(i), fmt.Sprint(i))))
+			synctest.Wait()
+		}
+		s := b.session.sender
+		if s.writers != 1 || s.rings[stalled].length+s.rings[parked].length < 5 {
+			t.Errorf("%d writers, %d stalled, %d parked", s.writers, s.rings[stalled].length,
+				s.rings[parked].length)
+		}
+		for i := range streams {
+			b.origin.track(fmt.Sprint(i)).Abort(protocol.CodeViewDropped)
+		}
+		synctest.Wait()
+		for _, stream := range streams {
+			b.expectCode(stream, protocol.CodeViewDropped)
+		}
+		b.end()
+	})
+}
+
 func TestUpdateSendsTheNewestAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := begin(t, sessiontest.Config{}, Limits{})

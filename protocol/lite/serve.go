@@ -172,11 +172,8 @@ func (s *Session) serveFetch(q *request) error {
 		buf, step := cursor.Take(nil)
 		switch step.Kind {
 		case moq.NewGroup:
-			if step.Sequence > m.Group {
-				return &protocol.StreamError{Code: protocol.CodeOld, Reason: "group is gone"}
-			}
-			if step.Sequence < m.Group {
-				return &protocol.StreamError{Code: protocol.CodeNotFound, Reason: "no such group yet"}
+			if step.Sequence != m.Group {
+				return otherGroup(m.Group, step.Sequence)
 			}
 			if step.Shared != nil {
 				buf = step.Shared
@@ -198,6 +195,14 @@ func (s *Session) serveFetch(q *request) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// otherGroup refuses a FETCH of a group that is not the newest.
+func otherGroup(wanted, newest uint64) error {
+	if wanted < newest {
+		return &protocol.StreamError{Code: protocol.CodeOld, Reason: "group is gone"}
+	}
+	return &protocol.StreamError{Code: protocol.CodeNotFound, Reason: "no such group yet"}
 }
 
 // serveAnnounce lists what the origin announces, until either side has enough.

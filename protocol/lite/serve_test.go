@@ -85,7 +85,8 @@ func TestRefusals(t *testing.T) {
 		{"half a message, then silence", subscribeTo(1, "rows")[:9], false, protocol.CodeTimeout},
 		{"silence", nil, false, protocol.CodeTimeout},
 		{"fields longer than the message", []byte{6, 2, 9, 9}, false, protocol.CodeDecode},
-		{"message longer than its fields", []byte{6, 4, 1, 'a', 0, 0}, false, protocol.CodeProtocolViolation},
+		{"message longer than its fields", []byte{6, 4, 1, 'a', 0, 0}, false,
+			protocol.CodeProtocolViolation},
 		{"message over 64 KiB", long, false, protocol.CodeBoundsExceeded},
 		{"name that is not UTF-8", []byte{6, 4, 1, 0xff, 1, 'a'}, false, protocol.CodeDecode},
 		{"41 segments", trackOf(deep, "rows"), false, protocol.CodeBoundsExceeded},
@@ -199,7 +200,8 @@ func TestAnnounce(t *testing.T) {
 	}{
 		{"the route", "g/v", 5, []wire.Announce{{Active: true}}},
 		{"below the route", "g/v/42/x", 0, []wire.Announce{{Active: true}}},
-		{"above the route", "g", 5, []wire.Announce{{Active: true, Suffix: "v", Hops: []protocol.HopID{7}}}},
+		{"above the route", "g", 5,
+			[]wire.Announce{{Active: true, Suffix: "v", Hops: []protocol.HopID{7}}}},
 		{"everything", "", 0, []wire.Announce{{Active: true, Suffix: "g/v", Hops: []protocol.HopID{7}}}},
 		{"excluded", "", 7, nil},
 		{"unrelated", "g/vw", 0, nil},
@@ -209,7 +211,9 @@ func TestAnnounce(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				b := begin(t, sessiontest.Config{}, Limits{})
 				s := b.request(listOf(c.prefix, c.exclude))
-				want := wire.AppendAnnounceOK(nil, wire.AnnounceOK{HopID: 77, Active: uint64(len(c.want))})
+				want := wire.AppendAnnounceOK(nil, wire.AnnounceOK{
+					HopID: 77, Active: uint64(len(c.want)),
+				})
 				for _, a := range c.want {
 					want = wire.AppendAnnounce(want, a)
 				}
@@ -394,12 +398,16 @@ func TestSessionEnd(t *testing.T) {
 		"client closes":  func(b *bench, _ context.CancelFunc) { _ = b.client.CloseWithError(7, "bye") },
 		"server closes":  func(b *bench, _ context.CancelFunc) { b.session.Close(7, "bye") },
 		"context's end":  func(_ *bench, cancel context.CancelFunc) { cancel() },
-		"protocol error": func(b *bench, _ context.CancelFunc) { b.uni([]byte{1, 1, 0}, []byte{1, 1, 0}) },
+		"protocol error": func(b *bench, _ context.CancelFunc) {
+			b.uni([]byte{1, 1, 0}, []byte{1, 1, 0})
+		},
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				b := begin(t, sessiontest.Config{UniStreams: 40, SessionWindow: 200 << 10}, Limits{BlockedWriters: 2})
+				b := begin(t, sessiontest.Config{
+					UniStreams: 40, SessionWindow: 200 << 10,
+				}, Limits{BlockedWriters: 2})
 				ctx, cancel := context.WithCancel(b.ctx)
 				defer cancel()
 				stop := context.AfterFunc(ctx, func() { b.session.Close(0, "") })
@@ -457,7 +465,8 @@ func TestPeerSetup(t *testing.T) {
 		{"hop", "quic", [][]byte{wire.AppendSetup([]byte{1}, wire.Setup{Hop: 9})}, 0},
 		{"none", "quic", nil, 0},
 		{"second", "quic", [][]byte{{1, 1, 0}, {1, 1, 0}}, protocol.SessionProtocolViolation},
-		{"duplicate parameter", "quic", [][]byte{{1, 7, 2, 1, 1, 1, 1, 1, 1}}, protocol.SessionProtocolViolation},
+		{"duplicate parameter", "quic", [][]byte{{1, 7, 2, 1, 1, 1, 1, 1, 1}},
+			protocol.SessionProtocolViolation},
 		{"truncated", "quic", [][]byte{{1, 7, 2, 1, 1}}, protocol.SessionProtocolViolation},
 		{"trailing bytes", "quic", [][]byte{{1, 1, 0, 0}}, protocol.SessionProtocolViolation},
 		{"path on native QUIC", "quic", [][]byte{path}, 0},

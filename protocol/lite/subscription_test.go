@@ -201,7 +201,9 @@ func TestEndOfSubscription(t *testing.T) {
 			p.respond(end0)
 			must(p.t, p.control.Close())
 		}, 0, io.EOF, 0},
-		{"fin without end", func(p *publisher) { must(p.t, p.control.Close()) }, 0, io.ErrUnexpectedEOF, 0},
+		{"fin without end", func(p *publisher) {
+			must(p.t, p.control.Close())
+		}, 0, io.ErrUnexpectedEOF, 0},
 		{"reset", func(p *publisher) { p.control.Reset(refused.Code) }, 0, refused, 0},
 		{"reset after groups", func(p *publisher) {
 			must(p.t, p.group(2, "a", "b").Close())
@@ -213,7 +215,9 @@ func TestEndOfSubscription(t *testing.T) {
 			p.respond(end3[:2])
 			must(p.t, p.control.Close())
 		}, 0, io.ErrUnexpectedEOF, 0},
-		{"session", func(p *publisher) { _ = p.client.CloseWithError(0, "bye") }, 0, &protocol.SessionError{}, 0},
+		{"session", func(p *publisher) {
+			_ = p.client.CloseWithError(0, "bye")
+		}, 0, &protocol.SessionError{}, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -98,6 +98,7 @@ func newSession(l *link, c Config, name string) *Session {
 	s.blocked = make(map[*half]struct{})
 	s.accepts = sync.NewCond(&l.mu)
 	s.credit = sync.NewCond(&l.mu)
+	//arch:allow background: a session ends by its peer, not by who made the pair
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s
 }

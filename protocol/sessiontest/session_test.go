@@ -187,7 +187,8 @@ func TestCloseEndsEverything(t *testing.T) {
 			}
 		}
 		<-in.Done()
-		if se, ok := errors.AsType[*protocol.SessionError](context.Cause(s.Context())); !ok || !se.Remote {
+		se, ok := errors.AsType[*protocol.SessionError](context.Cause(s.Context()))
+		if !ok || !se.Remote {
 			t.Errorf("%v", se)
 		}
 	})

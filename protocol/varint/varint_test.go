@@ -92,7 +92,9 @@ func (r byteReader) ReadByte() (byte, error) {
 }
 
 func TestZigZag(t *testing.T) {
-	for v, want := range map[int64]uint64{0: 0, -1: 1, 1: 2, -2: 3, 1<<61 - 1: Max - 1, -1 << 61: Max} {
+	for v, want := range map[int64]uint64{
+		0: 0, -1: 1, 1: 2, -2: 3, 1<<61 - 1: Max - 1, -1 << 61: Max,
+	} {
 		got, err := ZigZag(v)
 		if got != want || err != nil {
 			t.Errorf("ZigZag(%d) = %d, %v", v, got, err)

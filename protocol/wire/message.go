@@ -236,7 +236,8 @@ func (b *body) end(message string) error {
 		return fmt.Errorf("%s %w", message, b.err)
 	}
 	if len(b.rest) > 0 {
-		return fmt.Errorf("%s: %w: %d bytes after the last field", message, ErrViolation, len(b.rest))
+		return fmt.Errorf("%s: %w: %d bytes after the last field",
+			message, ErrViolation, len(b.rest))
 	}
 	return nil
 }

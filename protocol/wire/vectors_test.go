@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 )
 
 var update = flag.Bool("update", false, "rewrite the decoded lines of the vectors")
