@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -158,4 +159,43 @@ func BenchmarkLoad(b *testing.B) {
 			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "facts/s")
 		})
 	}
+}
+
+// BenchmarkState measures opening a journal of 300,000 facts and visiting them.
+func BenchmarkState(b *testing.B) {
+	dir := b.TempDir()
+	j := openGraph(b, nil, dir)
+	const facts = 300_000
+	r := &journal.Record{Effective: true}
+	for n := int64(0); n < facts; {
+		r.Revision++
+		r.Mutations = r.Mutations[:0]
+		for range 10_000 {
+			n++
+			row := []value.Value{value.OfInt(n * 7919 % 1_000_003), value.OfInt(n)}
+			tuple := journal.AppendTuple(nil, row)
+			r.Mutations = append(r.Mutations, journal.Mutation{Relation: 1, Tuple: tuple})
+		}
+		if _, err := j.Append(b.Context(), "g", []*journal.Record{r}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		b.Fatal(err)
+	}
+	var row []value.Value
+	for b.Loop() {
+		j, err := Open(dir, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, err = j.State(b.Context(), "g", func(m journal.Mutation) (err error) {
+			row, err = journal.ParseTuple(row[:0], m.Tuple)
+			return err
+		})
+		if err := errors.Join(err, j.Close()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(facts*float64(b.N)/b.Elapsed().Seconds(), "facts/s")
 }

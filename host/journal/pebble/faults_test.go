@@ -495,6 +495,41 @@ func TestSyncError(t *testing.T) {
 	}
 }
 
+// TestDropFails: a drop that cannot write the witness leaves the graph whole,
+// and the next one succeeds and is remembered through a power cut.
+func TestDropFails(t *testing.T) {
+	fault := &errorfs.Toggle{Injector: errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, "witness.new") {
+			return syscall.EIO
+		}
+		return nil
+	})}
+	below := vfs.NewCrashableMem()
+	j := openGraph(t, errorfs.Wrap(below, fault), "/j")
+	fault.On()
+	if err := j.Drop(t.Context(), "g"); !errors.Is(err, syscall.EIO) {
+		t.Errorf("drop: %v", err)
+	}
+	fault.Off()
+	if _, err := j.Append(t.Context(), "g", []*journal.Record{modelRecord(1)}); err != nil {
+		t.Fatal(err)
+	}
+	checkModel(t, j, "g")
+	if err := j.Drop(t.Context(), "g"); err != nil {
+		t.Fatal(err)
+	}
+	after, err := Open("/j", Options{FS: below.CrashClone(vfs.CrashCloneCfg{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names, err := after.Graphs(t.Context()); err != nil || len(names) > 0 {
+		t.Errorf("graphs after the drop: %q, %v", names, err)
+	}
+	if err := errors.Join(j.Close(), after.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSpace: below the floor nothing is written, above it everything goes on.
 func TestSpace(t *testing.T) {
 	fs := vfs.NewMem()

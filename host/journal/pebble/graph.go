@@ -179,6 +179,10 @@ func (j *Journal) drop(ctx context.Context, name string) error {
 	if e, ok := j.witness.get(name); ok {
 		opening = max(opening, e.opening)
 	}
+	// First, or a crash in between would leave a witness of a graph that is gone.
+	if err := j.forget(g); err != nil {
+		return err
+	}
 	b := j.db.NewBatch()
 	defer b.Close()
 	if err := errors.Join(
@@ -200,7 +204,7 @@ func (j *Journal) drop(ctx context.Context, name string) error {
 	j.mu.Lock()
 	delete(j.graphs, name)
 	j.mu.Unlock()
-	return j.writeWitness()
+	return nil
 }
 
 // Open begins a new opening after checking the tail. See journal.Journal.
@@ -266,7 +270,7 @@ func (j *Journal) begin(
 	g.setHead(h)
 	g.open, g.unwitnessed = true, false
 	g.checked.Store(true)
-	return h.Position, j.writeWitness()
+	return h.Position, j.writeWitness("")
 }
 
 // checkTail holds the newest record against the head, and looks that none is

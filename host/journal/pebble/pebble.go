@@ -273,7 +273,7 @@ func (j *Journal) Close() error {
 		return err
 	}
 	j.calls.Wait()
-	err := j.writeWitness()
+	err := j.writeWitness("")
 	return errors.Join(err, j.release())
 }
 

@@ -29,7 +29,7 @@ func (j *Journal) Trim(ctx context.Context, name string, before uint64) error {
 	if !trimmed {
 		return nil
 	}
-	return j.writeWitness()
+	return j.writeWitness("")
 }
 
 // trimSome forgets up to trimRecordsMax records and reports whether it did. It

@@ -143,14 +143,18 @@ func readWitness(fs vfs.FS, dir string) (witness, error) {
 }
 
 // writeWitness writes where all graphs are now. A graph that this process did
-// not open, or that is damaged, keeps its entry.
-func (j *Journal) writeWitness() error {
+// not open, or that is damaged, keeps its entry. without names a graph to leave
+// out; "" names none.
+func (j *Journal) writeWitness(without string) error {
 	w := &j.witness
 	w.turn <- struct{}{} // whatever becomes of the caller: what it waits for is short
 	defer func() { <-w.turn }()
 	entries := map[string]witnessEntry{}
 	j.mu.Lock()
 	for name, g := range j.graphs {
+		if name == without {
+			continue
+		}
 		h := g.currentHead()
 		if g.broken == nil && h.Opening > 0 && g.checked.Load() {
 			entries[name] = witnessEntry{h.Opening, h.Revision, h.Hash}
@@ -166,6 +170,16 @@ func (j *Journal) writeWitness() error {
 	w.entries = entries
 	w.mu.Unlock()
 	return nil
+}
+
+// forget writes the witness without a graph that is to be dropped.
+func (j *Journal) forget(g *graph) error {
+	checked := g.checked.Swap(false) // nor does anybody write it again
+	err := j.writeWitness(g.name)
+	if err != nil {
+		g.checked.Store(checked)
+	}
+	return err
 }
 
 // replaceFile writes a file beside the store so that a crash leaves the old one
