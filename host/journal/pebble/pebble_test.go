@@ -1,8 +1,10 @@
 package pebble
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/heddle-live/heddle/host/journal"
@@ -29,5 +31,22 @@ func TestConformance(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestForeignStore: a store that is no journal is left alone.
+func TestForeignStore(t *testing.T) {
+	fs := vfs.NewMem()
+	options := &pebble.Options{FS: fs, FormatMajorVersion: storeFormat}
+	db, err := pebble.Open("/j/store", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Set([]byte("somebody's"), []byte("data"), pebble.Sync)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open("/j", Options{FS: fs}); !errors.Is(err, journal.ErrFormat) {
+		t.Errorf("error %v, want %v", err, journal.ErrFormat)
 	}
 }
