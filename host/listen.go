@@ -57,7 +57,7 @@ type listeners struct {
 }
 
 // bind opens all sockets and makes the certificate; nothing is accepted yet.
-func (s *Server) bind(page http.Handler) (*listeners, error) {
+func (s *Server) bind(ctx context.Context, page http.Handler) (*listeners, error) {
 	certificate, hash, err := quic.DevelopmentCertificate(time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("development certificate: %w", err)
@@ -67,7 +67,7 @@ func (s *Server) bind(page http.Handler) (*listeners, error) {
 		return nil, err
 	}
 	l := &listeners{server: s, certificate: hash, page: page}
-	l.closing, l.close = context.WithCancelCause(context.Background())
+	l.closing, l.close = context.WithCancelCause(context.WithoutCancel(ctx))
 	var socket *net.UDPConn
 	if l.data, socket, err = bindPair(s.cfg.DataListen); err != nil {
 		return nil, fmt.Errorf("data listener: %w", err)
@@ -83,7 +83,8 @@ func (s *Server) bind(page http.Handler) (*listeners, error) {
 		return nil, errors.Join(fmt.Errorf("data listener: %w", err), l.data.Close())
 	}
 	if l.admin, err = net.Listen("tcp", s.cfg.AdminListen); err != nil {
-		return nil, errors.Join(fmt.Errorf("admin listener: %w", err), l.data.Close(), l.quic.Close())
+		return nil, errors.Join(
+			fmt.Errorf("admin listener: %w", err), l.data.Close(), l.quic.Close())
 	}
 	l.dataHTTP = l.newHTTP(l.dataHandler())
 	l.adminHTTP = l.newHTTP(s.api.AdminHandler())
@@ -141,8 +142,8 @@ func serveHTTP(s *http.Server, l net.Listener) error {
 }
 
 // stopRequests refuses new requests and lets running ones finish for a while.
-func (l *listeners) stopRequests(patience time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func (l *listeners) stopRequests(ctx context.Context, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, s := range []*http.Server{l.adminHTTP, l.dataHTTP} {
 		if err := s.Shutdown(ctx); err != nil {
@@ -204,7 +205,7 @@ func (l *listeners) session(ctx context.Context, session protocol.Session) {
 	s := l.server
 	if l.sessions.Add(1) > int64(s.cfg.SessionsMax) {
 		l.sessions.Add(-1)
-		_ = session.CloseWithError(protocol.SessionGoingAway, "the server has its limit of sessions")
+		_ = session.CloseWithError(protocol.SessionGoingAway, "the server's sessions are full")
 		return
 	}
 	defer l.sessions.Add(-1)
@@ -254,8 +255,8 @@ func transportKeys(dir string) ([2][32]byte, error) {
 	case err != nil:
 		return keys, fmt.Errorf("transport keys: %w", err)
 	case len(b) != 64:
-		return keys, fmt.Errorf("transport keys: %s has %d bytes, not 64: delete it and start again",
-			path, len(b))
+		return keys, fmt.Errorf(
+			"transport keys: %s has %d bytes, not 64: delete it and start again", path, len(b))
 	}
 	copy(keys[0][:], b[:32])
 	copy(keys[1][:], b[32:])

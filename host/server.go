@@ -70,7 +70,7 @@ func Start(ctx context.Context, cfg config.Config, opt Options) (*Server, error)
 	}
 	cfg.AdminKey = key
 	s := &Server{cfg: cfg, logger: opt.Logger}
-	s.group, s.failed = errgroup.WithContext(context.Background())
+	s.group, s.failed = errgroup.WithContext(context.WithoutCancel(ctx)) // loops outlive Start
 	s.journal, err = pebble.Open(filepath.Join(cfg.DataDir, "journal"), pebble.Options{
 		Logger: opt.Logger,
 		// Loops turn read-only at the floor; below half of it the journal refuses
@@ -116,7 +116,7 @@ func (s *Server) build(ctx context.Context, opt Options) error {
 	if err != nil {
 		return err
 	}
-	s.listeners, err = s.bind(opt.Page)
+	s.listeners, err = s.bind(ctx, opt.Page)
 	return err
 }
 
@@ -159,7 +159,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.listeners.serve(servingCtx, serving)
 	<-servingCtx.Done()
 	s.logger.Info("stopping")
-	s.listeners.stopRequests(shutdownPatience)
+	s.listeners.stopRequests(context.WithoutCancel(ctx), shutdownPatience)
 	s.graphs.close()
 	s.listeners.closeSessions()
 	err := errors.Join(serving.Wait(), s.group.Wait())

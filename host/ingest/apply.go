@@ -110,13 +110,13 @@ func (l *Loop) apply(t *Turn, checked *analysis.Program, opt ApplyOptions) (Appl
 		return Applied{}, err
 	}
 	l.records = append(l.records, record)
-	durable := l.append()
+	durable := l.append(t.work)
 	l.records = l.records[:0]
 	if !durable {
 		return Applied{}, ErrUnknownOutcome
 	}
 	l.program.Store(next)
-	*t = *l.lend()
+	t = l.lend(t.work)
 	l.cfg.Publisher.Deployed(t, diff)
 	l.cfg.Publisher.Publish(t)
 	return Applied{Revision: next.revision, Schema: next.schema, Diff: diff}, nil

@@ -74,13 +74,14 @@ type Turn struct {
 	NowMilli int64  // milliseconds since 1970, when the turn began
 
 	loop *Loop
+	work context.Context // of the loop's present piece of work; it never ends early
 }
 
 // Sequence takes the graph's next publication number and returns it as a group
 // sequence, which no track of this graph has seen before and which stays below
 // 2^53. A full publication number begins the log's next opening; if that fails
 // the loop ends and the process with it.
-func (t *Turn) Sequence() uint64 { return t.loop.nextSequence() }
+func (t *Turn) Sequence() uint64 { return t.loop.nextSequence(t.work) }
 
 // Nanos reads the loop's monotonic clock.
 func (t *Turn) Nanos() int64 { return t.loop.cfg.Nanos() }

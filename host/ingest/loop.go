@@ -20,18 +20,21 @@ const trimStride = 4096
 // nobody was answered, and the process must end and recover.
 func (l *Loop) Run(ctx context.Context) error {
 	defer close(l.stopped)
+	// A batch is durable for all or for none: no end of a caller, nor of ctx,
+	// interrupts the work on it.
+	work := context.WithoutCancel(ctx)
 	tick := time.NewTicker(tickPeriod)
 	defer tick.Stop()
 	for l.failure == nil {
 		select {
 		case <-ctx.Done():
 			l.closing.Store(true)
-			l.drain()
+			l.drain(work)
 			return l.failure
 		case now := <-tick.C:
-			l.tick(now)
+			l.tick(work, now)
 		case it := <-l.queue:
-			l.take(it)
+			l.take(work, it)
 		}
 	}
 	l.closing.Store(true)
@@ -39,11 +42,11 @@ func (l *Loop) Run(ctx context.Context) error {
 }
 
 // drain handles what was queued before closing was set.
-func (l *Loop) drain() {
+func (l *Loop) drain(ctx context.Context) {
 	for l.failure == nil {
 		select {
 		case it := <-l.queue:
-			l.take(it)
+			l.take(ctx, it)
 		default:
 			return
 		}
@@ -52,7 +55,7 @@ func (l *Loop) drain() {
 
 // take gathers what else waits behind first, up to the batch limit, and works
 // through it in order. Transactions that follow each other share one append.
-func (l *Loop) take(first item) {
+func (l *Loop) take(ctx context.Context, first item) {
 	l.began = l.cfg.Nanos()
 	l.turn.NowMilli = l.cfg.Now().UnixMilli()
 	l.batch = append(l.batch[:0], first)
@@ -72,32 +75,32 @@ fill:
 			continue // nobody is answered: the outcome is unknown
 		}
 		if it.tx != nil {
-			l.stage(it.tx)
+			l.stage(ctx, it.tx)
 			continue
 		}
-		l.flush()
+		l.flush(ctx)
 		if l.failure == nil {
-			it.task(l.lend())
+			it.task(l.lend(ctx))
 		}
 	}
-	l.flush()
+	l.flush(ctx)
 }
 
 // lend returns the loop's turn, brought up to date.
-func (l *Loop) lend() *Turn {
+func (l *Loop) lend(ctx context.Context) *Turn {
 	t := &l.turn
-	t.Engine, t.loop, t.Epoch = l.engine, l, l.epoch
+	t.Engine, t.loop, t.work, t.Epoch = l.engine, l, ctx, l.epoch
 	t.Revision, t.Schema = l.revision.Load(), l.program.Load().schema
 	return t
 }
 
 // flush makes the staged transactions durable, publishes them and answers.
-func (l *Loop) flush() {
+func (l *Loop) flush(ctx context.Context) {
 	if len(l.staged) == 0 {
 		return
 	}
-	if l.append() {
-		l.cfg.Publisher.Publish(l.lend())
+	if l.append(ctx) {
+		l.cfg.Publisher.Publish(l.lend(ctx))
 		l.answer()
 		l.observe()
 	}
@@ -110,10 +113,9 @@ func (l *Loop) flush() {
 
 // append writes the staged records and moves the head. It
 // returns false, with failure set, if the log failed.
-func (l *Loop) append() bool {
+func (l *Loop) append(ctx context.Context) bool {
 	before := l.cfg.Nanos()
-	// The write outlives every caller: a batch is durable for all or for none.
-	position, err := l.cfg.Journal.Append(context.Background(), l.cfg.Graph, l.records)
+	position, err := l.cfg.Journal.Append(ctx, l.cfg.Graph, l.records)
 	if err != nil {
 		l.failure = fmt.Errorf("graph %s: append to the journal: %w", l.cfg.Graph, err)
 		return false
@@ -146,13 +148,13 @@ func (l *Loop) observe() {
 }
 
 // tick lets the publisher tidy up, looks at the disk and trims the log.
-func (l *Loop) tick(now time.Time) {
+func (l *Loop) tick(ctx context.Context, now time.Time) {
 	l.turn.NowMilli = l.cfg.Now().UnixMilli()
-	l.cfg.Publisher.Tick(l.lend(), now)
+	l.cfg.Publisher.Tick(l.lend(ctx), now)
 	l.lookAtDisk()
 	keep := l.cfg.JournalRecords
 	if head := l.position.Revision; head > keep && head-keep > l.trimmed+trimStride {
-		if err := l.cfg.Journal.Trim(context.Background(), l.cfg.Graph, head-keep+1); err != nil {
+		if err := l.cfg.Journal.Trim(ctx, l.cfg.Graph, head-keep+1); err != nil {
 			l.cfg.Logger.Error("trim the journal", "graph", l.cfg.Graph, "err", err)
 			return
 		}
@@ -177,13 +179,13 @@ func (l *Loop) lookAtDisk() {
 }
 
 // nextSequence counts publications in the present opening.
-func (l *Loop) nextSequence() uint64 {
+func (l *Loop) nextSequence(ctx context.Context) uint64 {
 	l.publication++
 	sequence, ok := journal.Sequence(l.position.Opening, l.publication)
 	if ok {
 		return sequence
 	}
-	position, err := l.cfg.Journal.NextOpening(context.Background(), l.cfg.Graph, l.cfg.Now())
+	position, err := l.cfg.Journal.NextOpening(ctx, l.cfg.Graph, l.cfg.Now())
 	if err != nil {
 		l.failure = fmt.Errorf("graph %s: begin the log's next opening: %w", l.cfg.Graph, err)
 		return sequence

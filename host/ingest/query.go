@@ -67,7 +67,8 @@ func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Valu
 		err = failed
 	}
 	// Nothing was written, so a query that was left has no unknown outcome.
-	if (errors.Is(err, ErrUnknownOutcome) || errors.Is(err, engine.ErrCancelled)) && ctx.Err() != nil {
+	left := errors.Is(err, ErrUnknownOutcome) || errors.Is(err, engine.ErrCancelled)
+	if left && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {

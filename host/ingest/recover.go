@@ -39,7 +39,7 @@ func Open(ctx context.Context, cfg Config) (*Loop, error) {
 	}
 	l.turn.NowMilli = cfg.Now().UnixMilli()
 	l.lookAtDisk()
-	cfg.Publisher.Deployed(l.lend(), nil)
+	cfg.Publisher.Deployed(l.lend(ctx), nil)
 	return l, nil
 }
 

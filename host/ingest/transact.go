@@ -62,8 +62,8 @@ func (l *Loop) Transact(ctx context.Context, tx Transaction) (Receipt, error) {
 
 // stage applies one transaction to the engine and prepares its record; a
 // refused one is answered at once.
-func (l *Loop) stage(p *pending) {
-	staged, err := l.admit(p)
+func (l *Loop) stage(ctx context.Context, p *pending) {
+	staged, err := l.admit(ctx, p)
 	if staged {
 		return
 	}
@@ -76,9 +76,9 @@ func (l *Loop) stage(p *pending) {
 
 // admit returns true if p is part of the batch now, false if it is to be
 // answered at once, from a receipt or with an error.
-func (l *Loop) admit(p *pending) (bool, error) {
+func (l *Loop) admit(ctx context.Context, p *pending) (bool, error) {
 	if p.tx.IdempotencyKey != "" {
-		if known, repeats, err := l.recall(p); known || repeats || err != nil {
+		if known, repeats, err := l.recall(ctx, p); known || repeats || err != nil {
 			return repeats, err
 		}
 	}
@@ -109,7 +109,7 @@ func (l *Loop) admit(p *pending) (bool, error) {
 
 // recall looks for an earlier request under p's key: known ones are answered
 // from their receipt, repetitions within the batch join it without a record.
-func (l *Loop) recall(p *pending) (known, repeats bool, err error) {
+func (l *Loop) recall(ctx context.Context, p *pending) (known, repeats bool, err error) {
 	key := receiptKey{p.tx.Caller, p.tx.IdempotencyKey}
 	if i, ok := l.receipts[key]; ok {
 		first := l.staged[i]
@@ -121,7 +121,7 @@ func (l *Loop) recall(p *pending) (known, repeats bool, err error) {
 		l.staged = append(l.staged, p)
 		return false, true, nil
 	}
-	r, err := l.cfg.Journal.Idempotent(context.Background(), l.cfg.Graph, key.caller, key.key)
+	r, err := l.cfg.Journal.Idempotent(ctx, l.cfg.Graph, key.caller, key.key)
 	if err != nil || r == nil {
 		return false, false, err
 	}

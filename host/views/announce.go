@@ -57,7 +57,8 @@ type announcements struct {
 // Announcements listens to the routes that concern prefix.
 func (o *origin) Announcements(prefix protocol.Path) lite.Announcements {
 	a := &announcements{
-		routes: &o.dir.routes, grants: o.grants, prefix: o.grants.Root.Join(prefix), news: make(chan struct{}, 1),
+		routes: &o.dir.routes, grants: o.grants, prefix: o.grants.Root.Join(prefix),
+		news:    make(chan struct{}, 1),
 		pending: map[protocol.Path]bool{}, sent: map[protocol.Path]bool{}, first: true,
 	}
 	r := a.routes

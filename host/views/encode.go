@@ -32,7 +32,8 @@ func (e *encoder) bytes() int { return len(e.buf) }
 // group spells the frames of one group: the rows in parts of about partBytes,
 // the last one with what changed, unless that alone would burst a part; readers
 // then find the difference themselves.
-func (e *encoder) group(t *ingest.Turn, p publication, rows []value.Value, width, partBytes int) []moq.Frame {
+func (e *encoder) group(t *ingest.Turn, p publication, rows []value.Value, width, partBytes int,
+) []moq.Frame {
 	header := frame.Header{Revision: p.revision, Epoch: t.Epoch, Schema: t.Schema}
 	e.buf, e.starts = e.buf[:0], e.starts[:0]
 	e.open(header)

@@ -124,7 +124,8 @@ func (o *origin) resolve(broadcast protocol.Path, track string) (target, error) 
 	v := g.views[viewName]
 	g.mu.Unlock()
 	if v == nil {
-		return target{}, refuse(protocol.CodeNotFound, "graph %s has no view %q", graphName, viewName)
+		return target{}, refuse(protocol.CodeNotFound,
+			"graph %s has no view %q", graphName, viewName)
 	}
 	at := target{graph: g, view: v}
 	if keyInPath {
