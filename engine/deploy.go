@@ -55,8 +55,9 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 	for i := range p.Views {
 		goals[i] = &p.Views[i].Query
 	}
+	prepared := dataflow.Prepare(p)
 	network, err := dataflow.New(dataflow.Config{
-		Program: p, Symbols: mainSymbols{e.symbols}, Tables: tables, Goals: goals,
+		Program: prepared, Symbols: mainSymbols{e.symbols}, Tables: tables, Goals: goals,
 		OnResult: e.resultChanged,
 	})
 	if err != nil {
@@ -70,7 +71,7 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 	}
 	keys := e.keepBaselines()
 	e.revision++
-	e.program, e.network, e.tables = p, network, tables
+	e.program, e.prepared, e.network, e.tables = p, prepared, network, tables
 	network.KeepIndexes()
 	e.relations = make(map[string]analysis.RelationID, len(p.Relations))
 	for i := range p.Relations {

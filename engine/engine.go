@@ -47,6 +47,7 @@ type Engine struct {
 	clock     func() int64
 	symbols   *value.Interner
 	program   *analysis.Program
+	prepared  *dataflow.Prepared
 	network   *dataflow.Network
 	tables    []*relation.Relation // of base relations, by RelationID
 	relations map[string]analysis.RelationID

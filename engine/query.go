@@ -45,7 +45,7 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 	}
 	symbols := &querySymbols{interner: e.symbols}
 	network, err := dataflow.New(dataflow.Config{
-		Program: e.program, Symbols: symbols, Tables: e.tables,
+		Program: e.prepared, Symbols: symbols, Tables: e.tables,
 		Goals: []*analysis.Query{q}, Transient: true,
 	})
 	if err != nil {

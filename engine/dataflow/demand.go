@@ -39,6 +39,7 @@ const patternsMax = 64
 // whole relation is derived.
 type transformer struct {
 	program    *analysis.Program
+	prepared   *Prepared
 	symbols    Symbols
 	tables     []*relation.Relation
 	predicates []*predicate
@@ -48,34 +49,16 @@ type transformer struct {
 	derived    map[*predicate]pattern // that rows belong to
 	waiting    []pattern
 	asked      map[analysis.RelationID]int // patterns of each relation
-	components []int                       // of relations, by the program's rules
-	clauses    map[analysis.RelationID][]*analysis.Rule
-	unfolder   *unfolder
 }
 
 func newTransformer(c Config) *transformer {
-	t := &transformer{
-		program: c.Program, symbols: c.Symbols, tables: c.Tables,
+	return &transformer{
+		program: c.Program.program, prepared: c.Program, symbols: c.Symbols, tables: c.Tables,
 		inputs:   make(map[analysis.RelationID]*predicate),
 		patterns: make(map[pattern]demanded),
 		derived:  make(map[*predicate]pattern),
 		asked:    make(map[analysis.RelationID]int),
-		clauses:  make(map[analysis.RelationID][]*analysis.Rule),
 	}
-	edges := make([][]int, len(c.Program.Relations))
-	for i := range c.Program.Rules {
-		r := &c.Program.Rules[i]
-		t.clauses[r.Head.Relation] = append(t.clauses[r.Head.Relation], r)
-		for _, a := range r.Body.Atoms {
-			edges[r.Head.Relation] = append(edges[r.Head.Relation], int(a.Relation))
-		}
-	}
-	t.components, _ = stronglyConnected(edges)
-	t.unfolder = &unfolder{
-		program: c.Program, clauses: t.clauses,
-		known: make(map[analysis.RelationID]*analysis.Rule),
-	}
-	return t
 }
 
 func (t *transformer) newPredicate(kind predicateKind, arity int) *predicate {
@@ -178,14 +161,14 @@ func (t *transformer) finish() error {
 		p := t.waiting[0]
 		t.waiting = t.waiting[1:]
 		d := t.patterns[p]
-		for _, r := range t.clauses[p.relation] {
+		for _, r := range t.prepared.clauses[p.relation] {
 			head, err := t.operands(r.Head.Terms)
 			if err != nil {
 				return err
 			}
 			err = t.clause(clause{
 				head: atom{d.rows, head}, demand: atom{d.demand, boundTerms(head, p.bound)},
-				body: &r.Body, group: t.components[p.relation], free: p.bound == 0,
+				body: &r.Body, group: t.prepared.components[p.relation], free: p.bound == 0,
 			})
 			if err != nil {
 				return err
@@ -217,7 +200,7 @@ type clause struct {
 }
 
 func (t *transformer) clause(c clause) error {
-	unfolded := t.unfolder.body(c.body)
+	unfolded := t.prepared.unfold(c.body)
 	c.body = &unfolded
 	atoms := make([][]operand, len(c.body.Atoms))
 	for i, a := range c.body.Atoms {
@@ -248,7 +231,7 @@ func (t *transformer) clause(c clause) error {
 			continue
 		}
 		p := pattern{relation: id, bound: boundColumns(atoms[i], bound)}
-		if c.free && t.components[id] == c.group {
+		if c.free && t.prepared.components[id] == c.group {
 			p.bound = 0
 		}
 		d, p := t.demandFor(p)

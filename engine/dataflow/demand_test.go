@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func config(t testing.TB, source string) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Program: program, Symbols: symbols{value.NewInterner()}}
+	c := Config{Program: Prepare(program), Symbols: symbols{value.NewInterner()}}
 	for _, r := range program.Relations {
 		var table *relation.Relation
 		if !r.Derived {
@@ -88,17 +89,17 @@ func transformed(t *testing.T, source string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.names[g.root], s.names[g.result] = "?"+c.Program.Views[i].Name, c.Program.Views[i].Name
+		s.names[g.root], s.names[g.result] = "?"+c.Program.program.Views[i].Name, c.Program.program.Views[i].Name
 	}
 	if err := tr.finish(); err != nil {
 		t.Fatal(err)
 	}
 	for id, p := range tr.inputs {
-		s.names[p] = c.Program.Relations[id].Name
+		s.names[p] = c.Program.program.Relations[id].Name
 	}
 	for p, d := range tr.patterns {
-		name := c.Program.Relations[p.relation].Name + "/"
-		for col := range c.Program.Relations[p.relation].Columns {
+		name := c.Program.program.Relations[p.relation].Name + "/"
+		for col := range c.Program.program.Relations[p.relation].Columns {
 			if p.bound.Has(col) {
 				name += "b"
 			} else {
@@ -181,4 +182,37 @@ func (s speller) plan(p *plan) string {
 		text += " | " + s.plan(p.other)
 	}
 	return text
+}
+
+// TestPatternsAreBounded takes a program whose rules ask for every subset of a
+// relation's columns.
+func TestPatternsAreBounded(t *testing.T) {
+	const columns = 12
+	var names, declared, parameters []string
+	for i := range columns {
+		names = append(names, fmt.Sprintf("X%d", i))
+		declared = append(declared, fmt.Sprintf("c%d: int", i))
+		parameters = append(parameters, fmt.Sprintf("$p%d: int", i))
+	}
+	source := "+b(" + strings.Join(declared, ", ") + ")\n+e(x: int)\n"
+	head := "p(" + strings.Join(names, ", ") + ")"
+	source += head + " <- b(" + strings.Join(names, ", ") + ")\n"
+	for i := range columns {
+		other := slices.Clone(names)
+		other[i] = "Y"
+		source += fmt.Sprintf("%s <- p(%s), e(X%d)\n", head, strings.Join(other, ", "), i)
+	}
+	source += "view v(" + strings.Join(parameters, ", ") + ") := ?p(" +
+		strings.ReplaceAll(strings.Join(names, ", "), "X", "$p") + ")\n"
+	c := config(t, source)
+	tr := newTransformer(c)
+	if _, err := tr.goal(0, c.Goals[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(tr.patterns); n != patternsMax+1 {
+		t.Errorf("%d patterns, want %d and the free one", n, patternsMax)
+	}
 }

@@ -45,7 +45,7 @@ type Symbols interface {
 
 // Config is what a network is made from.
 type Config struct {
-	Program *analysis.Program
+	Program *Prepared
 	Symbols Symbols
 	// Tables holds the table of each base relation by its RelationID, nil for
 	// derived relations. A network that is not transient maintains them.
@@ -63,7 +63,6 @@ type Config struct {
 // Network is a compiled program with all that is derived from its tables under
 // the present demand.
 type Network struct {
-	program    *analysis.Program
 	symbols    Symbols
 	onResult   func(goal int, row relation.RowID)
 	transient  bool
@@ -108,7 +107,7 @@ type goal struct {
 func New(c Config) (*Network, error) {
 	t := newTransformer(c)
 	n := &Network{
-		program: c.Program, symbols: c.Symbols, onResult: c.OnResult,
+		symbols: c.Symbols, onResult: c.OnResult,
 		transient: c.Transient, tables: c.Tables,
 		used: make(map[*relation.Index]bool), stepsMax: ^uint64(0),
 	}

@@ -9,32 +9,53 @@ import (
 // unfoldedAtomsMax bounds the atoms of a body after unfolding.
 const unfoldedAtomsMax = 32
 
-// unfolder replaces atoms of simple derived relations by their definition: those
-// of a single clause whose head is distinct variables and names every variable of
-// its body. Each of their rows has just one derivation, so keeping the rows would
-// save no work and cost memory, a demand, and a step in each change. A clause that
-// projects variables away is kept: unfolded, it would multiply derivations.
-type unfolder struct {
-	program *analysis.Program
-	clauses map[analysis.RelationID][]*analysis.Rule
-	known   map[analysis.RelationID]*analysis.Rule // the unfolded clause, or nil
+// Prepared is a program with what every network of it needs to know. It belongs to
+// the goroutine that makes the networks.
+type Prepared struct {
+	program    *analysis.Program
+	clauses    [][]*analysis.Rule // by relation
+	components []int              // of the relations, by what their rules read
+	// definitions holds what definition found out, by relation.
+	definitions map[analysis.RelationID]*analysis.Rule
+}
+
+// Prepare looks at a program once, for the networks that will be made from it.
+func Prepare(p *analysis.Program) *Prepared {
+	u := &Prepared{
+		program: p, clauses: make([][]*analysis.Rule, len(p.Relations)),
+		definitions: make(map[analysis.RelationID]*analysis.Rule),
+	}
+	reads := make([][]int, len(p.Relations))
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		u.clauses[r.Head.Relation] = append(u.clauses[r.Head.Relation], r)
+		for _, a := range r.Body.Atoms {
+			reads[r.Head.Relation] = append(reads[r.Head.Relation], int(a.Relation))
+		}
+	}
+	u.components, _ = stronglyConnected(reads)
+	return u
 }
 
 // definition returns the one clause of a simple derived relation, itself unfolded,
-// or nil.
-func (u *unfolder) definition(id analysis.RelationID) *analysis.Rule {
-	if r, ok := u.known[id]; ok {
+// or nil. Simple are those of a single clause whose head is distinct variables and
+// names every variable of its body. Each of their rows has just one derivation, so
+// keeping the rows would save no work and cost memory, a demand, and a step in each
+// change. A clause that projects variables away is no definition: unfolded, it
+// would multiply derivations.
+func (u *Prepared) definition(id analysis.RelationID) *analysis.Rule {
+	if r, ok := u.definitions[id]; ok {
 		return r
 	}
-	u.known[id] = nil // a relation that is met again meanwhile is recursive
+	u.definitions[id] = nil // a relation that is met again meanwhile is recursive
 	if clauses := u.clauses[id]; len(clauses) == 1 && isSimple(clauses[0]) {
 		r := *clauses[0]
-		r.Body = u.body(&r.Body)
+		r.Body = u.unfold(&r.Body)
 		if !slices.ContainsFunc(r.Body.Atoms, func(a analysis.Atom) bool { return a.Relation == id }) {
-			u.known[id] = &r
+			u.definitions[id] = &r
 		}
 	}
-	return u.known[id]
+	return u.definitions[id]
 }
 
 func isSimple(r *analysis.Rule) bool {
@@ -55,9 +76,10 @@ func isSimple(r *analysis.Rule) bool {
 	return true
 }
 
-// body returns b with its simple atoms unfolded, or as it is where that would make
-// it too long. The result shares the variables of b.
-func (u *unfolder) body(b *analysis.Body) analysis.Body {
+// unfold returns b with the atoms of simple relations replaced by their
+// definitions, where that does not make it too long. The result shares the
+// variables of b.
+func (u *Prepared) unfold(b *analysis.Body) analysis.Body {
 	out := analysis.Body{Variables: b.Variables}
 	out.Comparisons = slices.Clone(b.Comparisons)
 	for i, a := range b.Atoms {
