@@ -36,20 +36,20 @@ race: ## the Go tests of the core under the race detector, with invariants check
 	$(TESTRUN) go -race -tags invariants $(CORE)
 
 .PHONY: test-js
-test-js: ## the tests of sdk/js under Node
+test-js: install ## the tests of sdk/js under Node
 	@if [ -f sdk/js/package.json ]; then $(TESTRUN) npm sdk/js test; fi
 
 .PHONY: browser
-browser: ## the tests that drive Chromium
+browser: install ## the tests that drive Chromium
 	$(TESTRUN) go -tags browser -run '^TestBrowser' -timeout 8m ./host/...
 	@if grep -qs '"test:browser"' sdk/js/package.json; then $(TESTRUN) npm sdk/js test:browser; fi
 
 .PHONY: bundle-check
-bundle-check: ## build the demo page's script again and compare it with the committed one
+bundle-check: install ## build the demo page's script again and compare it with the committed one
 	@if [ -d .ci/bundle ]; then cd .ci/bundle && $(GO) run . -check; fi
 
 .PHONY: bundle
-bundle: ## build the demo page's script
+bundle: install ## build the demo page's script
 	cd .ci/bundle && $(GO) run .
 
 .PHONY: fmt
@@ -68,6 +68,7 @@ GO_DIRS = $(shell git ls-files --cached --others --exclude-standard '*.go' | cut
 vet: ## go vet, the browser tests included
 	$(GO) vet ./... $(CI)
 	$(GO) vet -tags browser ./host/...
+	@if [ -d .ci/bundle ]; then cd .ci/bundle && $(GO) vet .; fi
 
 .PHONY: lint
 lint: ## staticcheck and the modernisers of go fix
