@@ -89,7 +89,8 @@ func transformed(t *testing.T, source string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.names[g.root], s.names[g.result] = "?"+c.Program.program.Views[i].Name, c.Program.program.Views[i].Name
+		name := c.Program.program.Views[i].Name
+		s.names[g.root], s.names[g.result] = "?"+name, name
 	}
 	if err := tr.finish(); err != nil {
 		t.Fatal(err)

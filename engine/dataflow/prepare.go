@@ -51,7 +51,8 @@ func (u *Prepared) definition(id analysis.RelationID) *analysis.Rule {
 	if clauses := u.clauses[id]; len(clauses) == 1 && isSimple(clauses[0]) {
 		r := *clauses[0]
 		r.Body = u.unfold(&r.Body)
-		if !slices.ContainsFunc(r.Body.Atoms, func(a analysis.Atom) bool { return a.Relation == id }) {
+		isSelf := func(a analysis.Atom) bool { return a.Relation == id }
+		if !slices.ContainsFunc(r.Body.Atoms, isSelf) {
 			u.definitions[id] = &r
 		}
 	}
