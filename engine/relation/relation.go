@@ -45,7 +45,8 @@ type Relation struct {
 	indexes []*Index
 }
 
-// New returns an empty relation of the given arity, 0 to 64. With counted, every
+// New returns an empty relation of the given arity; only the first 64 columns can
+// be indexed. With counted, every
 // row has a 64-bit counter for its caller's use.
 func New(arity int, counted bool) *Relation {
 	r := &Relation{arity: arity, stride: arity + 1, set: newTable()}
