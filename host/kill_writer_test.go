@@ -60,11 +60,12 @@ func (w *killWriter) call(number int) call {
 	if earlier, ok := w.forgotten(number); ok {
 		items(&remove, earlier)
 	}
+	const body = `{"insert":{"item":[%s],"cursor":[[%d,%d]]},` +
+		`"delete":{"item":[%s],"cursor":[[%[2]d,%[5]d]]}}`
 	return call{
 		method: "POST", path: "/v1/graphs/g/transactions", media: "application/json",
-		key: fmt.Sprintf("writer %d, %d", w.id, number),
-		body: fmt.Sprintf(`{"insert":{"item":[%s],"cursor":[[%d,%d]]},"delete":{"item":[%s],"cursor":[[%[2]d,%[5]d]]}}`,
-			insert.String(), w.id, number, remove.String(), number-1),
+		key:  fmt.Sprintf("writer %d, %d", w.id, number),
+		body: fmt.Sprintf(body, insert.String(), w.id, number, remove.String(), number-1),
 	}
 }
 
@@ -89,10 +90,12 @@ func (w *killWriter) run(t *testing.T, work *killWork, rng *rand.Rand) {
 // write sends a transaction, now and then twice at once or without the patience
 // to wait for the answer.
 func (w *killWriter) write(ctx context.Context, work *killWork, c call, rng *rand.Rand) (
-	receipt, error) {
+	receipt, error,
+) {
 	switch rng.IntN(8) {
 	case 0:
-		hurried, cancel := context.WithTimeout(ctx, time.Duration(rng.Int64N(int64(4*time.Millisecond))))
+		patience := time.Duration(rng.Int64N(int64(4 * time.Millisecond)))
+		hurried, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		return work.write(hurried, c)
 	case 1:
@@ -157,7 +160,8 @@ func (w *killWriter) check(p *process) (number, facts int) {
 		case i >= len(rows):
 			p.t.Errorf("writer %d at transaction %d: %v is not there", w.id, number, want[i])
 		case i >= len(want) || fmt.Sprint(rows[i]) != fmt.Sprint(want[i]):
-			p.t.Errorf("writer %d at transaction %d: row %d of %d is %v", w.id, number, i, len(want), rows[i])
+			p.t.Errorf("writer %d at transaction %d: row %d of %d is %v",
+				w.id, number, i, len(want), rows[i])
 		default:
 			continue
 		}
@@ -182,8 +186,8 @@ func (w *killWriter) items(newest int) (rows [][]int) {
 // watch reads the writer's key until the session ends.
 func (w *killWriter) watch(t *testing.T, client *lite.Session) {
 	t.Helper()
-	sub, err := client.Subscribe(t.Context(), protocol.Path("g/last").Join(protocol.Path(fmt.Sprint(w.id))),
-		frame.TrackRows, lite.SubscribeOptions{})
+	broadcast := protocol.Path("g/last").Join(protocol.Path(fmt.Sprint(w.id)))
+	sub, err := client.Subscribe(t.Context(), broadcast, frame.TrackRows, lite.SubscribeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
