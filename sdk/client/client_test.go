@@ -182,8 +182,8 @@ func TestRetriesBackOff(t *testing.T) {
 		if !slices.Equal(delays, want) {
 			t.Errorf("delays %v", delays)
 		}
-		c.jitter = func() float64 { return 0 }
-		if d := c.backoff(1); d != 200*time.Millisecond {
+		lucky := &Client{jitter: func() float64 { return 0 }}
+		if d := lucky.backoff(1); d != 200*time.Millisecond {
 			t.Errorf("least delay of the second attempt %v", d)
 		}
 		time.Sleep(backoffMax)
