@@ -395,9 +395,9 @@ func TestSubscriptionLimits(t *testing.T) {
 // wherever the subscriptions are.
 func TestSessionEnd(t *testing.T) {
 	ends := map[string]func(*bench, context.CancelFunc){
-		"client closes":  func(b *bench, _ context.CancelFunc) { _ = b.client.CloseWithError(7, "bye") },
-		"server closes":  func(b *bench, _ context.CancelFunc) { b.session.Close(7, "bye") },
-		"context's end":  func(_ *bench, cancel context.CancelFunc) { cancel() },
+		"client closes": func(b *bench, _ context.CancelFunc) { _ = b.client.CloseWithError(7, "bye") },
+		"server closes": func(b *bench, _ context.CancelFunc) { b.session.Close(7, "bye") },
+		"context's end": func(_ *bench, cancel context.CancelFunc) { cancel() },
 		"protocol error": func(b *bench, _ context.CancelFunc) {
 			b.uni([]byte{1, 1, 0}, []byte{1, 1, 0})
 		},
