@@ -224,7 +224,8 @@ func (g *graphs) Schema(name string) (*analysis.Program, error) {
 
 // Apply implements admin.Service.
 func (g *graphs) Apply(ctx context.Context, name, source string, opt admin.ApplyOptions) (
-	admin.ApplyResult, error) {
+	admin.ApplyResult, error,
+) {
 	h, err := g.find(name)
 	created := false
 	if errors.Is(err, admin.ErrNotFound) && opt.Create {
@@ -272,7 +273,8 @@ func (g *graphs) firstPlan(source string) (admin.ApplyResult, error) {
 
 // Transact implements admin.Service.
 func (g *graphs) Transact(ctx context.Context, name string, tx admin.Transaction) (
-	admin.Receipt, error) {
+	admin.Receipt, error,
+) {
 	h, err := g.find(name)
 	if err != nil {
 		return admin.Receipt{}, err
@@ -291,7 +293,8 @@ func (g *graphs) Transact(ctx context.Context, name string, tx admin.Transaction
 
 // Query implements admin.Service.
 func (g *graphs) Query(ctx context.Context, name string, q *analysis.Query, params []value.Value,
-	opt admin.QueryOptions) (admin.QueryResult, error) {
+	opt admin.QueryOptions,
+) (admin.QueryResult, error) {
 	h, err := g.find(name)
 	if err != nil {
 		return admin.QueryResult{}, err

@@ -88,7 +88,8 @@ func (a *analyser) declareBase(f *parse.File) {
 		name := s.Relation.Text
 		if id, ok := a.program.names[name]; ok {
 			a.fail(s.Relation.Pos, "a relation has one schema; remove this one or the other",
-				"the schema of %s stands in line %d already", name, a.program.Relations[id].Pos.Line)
+				"the schema of %s stands in line %d already",
+				name, a.program.Relations[id].Pos.Line)
 			continue
 		}
 		r := Relation{Name: name, Pos: s.Pos}
@@ -113,7 +114,8 @@ func (a *analyser) declareDerived(f *parse.File) {
 		name := head.Relation.Text
 		if id, ok := a.program.names[name]; ok {
 			if r := &a.program.Relations[id]; !r.Derived {
-				a.fail(head.Relation.Pos, "give the rule's relation another name, or remove the schema",
+				a.fail(head.Relation.Pos,
+					"give the rule's relation another name, or remove the schema",
 					"%s holds facts (its schema stands in line %d) and cannot be derived by a rule",
 					name, r.Pos.Line)
 			}

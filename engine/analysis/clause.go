@@ -198,7 +198,8 @@ func (a *analyser) resolveClause(c *clause) {
 	for _, s := range c.slots {
 		if !s.bound() && !reported[s.root()] {
 			reported[s.root()] = true
-			a.fail(s.pos, c.unboundHint(s.name), "%s is compared, but the body does not bind it", s.name)
+			a.fail(s.pos, c.unboundHint(s.name),
+				"%s is compared, but the body does not bind it", s.name)
 		}
 	}
 }

@@ -145,7 +145,8 @@ func (a *analyser) emitQuery(c *clause) Query {
 	q := Query{Text: canonicalText(c)}
 	for _, s := range c.slots {
 		if s.parameter {
-			q.Parameters = append(q.Parameters, Column{Name: s.plainName(), Type: s.root().inferred})
+			q.Parameters = append(q.Parameters,
+				Column{Name: s.plainName(), Type: s.root().inferred})
 		}
 	}
 	q.Body = e.body()

@@ -73,7 +73,8 @@ func (a *analyser) baseRelation(f *parse.Facts) *Relation {
 		return nil
 	}
 	if _, isView := a.viewPos[name]; isView {
-		a.fail(f.Relation.Pos, "facts are written to relations", "%s is a view, not a relation", name)
+		a.fail(f.Relation.Pos, "facts are written to relations",
+			"%s is a view, not a relation", name)
 		return nil
 	}
 	message, hint := a.program.unknownRelation(name, true)
@@ -138,7 +139,8 @@ func CheckRow(p *Program, relation string, row []value.Value) error {
 	}
 	for i, v := range row {
 		if v.Kind() != r.Columns[i].Type {
-			message := fmt.Sprintf("relation %s, column %s: expected %s, got %s, which is %s", relation,
+			message := fmt.Sprintf(
+				"relation %s, column %s: expected %s, got %s, which is %s", relation,
 				r.Columns[i].Name, kindText(r.Columns[i].Type), shortValue(v), kindText(v.Kind()))
 			return &RowError{Relation: relation, Column: r.Columns[i].Name, Message: message}
 		}

@@ -135,7 +135,8 @@ func (p *parser) body(goal string) []Literal {
 			comparisons++
 		}
 		if atoms > AtomsMax {
-			p.fail(tok, "split the rule into several", "the body has more than the %d atoms allowed",
+			p.fail(tok, "split the rule into several",
+				"the body has more than the %d atoms allowed",
 				AtomsMax)
 		}
 		if comparisons > ComparisonsMax {
@@ -378,7 +379,8 @@ func (p *parser) afterTerm() {
 	case isArithmetic(tok.kind) && !p.signedAtom():
 		p.fail(tok, "", "arithmetic is not supported yet")
 	case tok.kind == tokenColon && (p.is(after, "asc") || p.is(after, "desc")):
-		p.fail(tok, "rows come in ascending order of their columns", "ordering is not supported yet")
+		p.fail(tok, "rows come in ascending order of their columns",
+			"ordering is not supported yet")
 	case tok.kind == tokenColon:
 		p.fail(tok, "types stand in schemas and behind the parameters of views only",
 			"a type cannot stand here")

@@ -30,7 +30,8 @@ func (e *Error) Detail() string {
 	b.WriteString(e.Error())
 	if e.SourceLine != "" {
 		margin := fmt.Sprintf("%5d | ", e.Line)
-		b.WriteString("\n" + margin + e.SourceLine + "\n" + strings.Repeat(" ", len(margin)-2) + "| ")
+		b.WriteString("\n" + margin + e.SourceLine)
+		b.WriteString("\n" + strings.Repeat(" ", len(margin)-2) + "| ")
 		before := 0
 		for _, r := range e.SourceLine {
 			if before == e.caret {

@@ -13,7 +13,8 @@ func (p *parser) transactionStatement(t *TransactionTree) {
 	case p.is(tok, "seed") && after.kind == tokenPlus:
 		p.fail(tok, "leave the word seed out", "seed belongs to programs")
 	case tok.kind == tokenQuestion:
-		p.fail(tok, "ask it with heddle query", "a transaction holds facts only, and this is a query")
+		p.fail(tok, "ask it with heddle query",
+			"a transaction holds facts only, and this is a query")
 	case p.is(tok, "view") && after.kind == tokenName:
 		p.fail(tok, "views are deployed with heddle apply",
 			"a transaction holds facts only, and this is a view")
@@ -150,7 +151,8 @@ func (p *parser) constant() Term {
 	case Parameter:
 		p.fail(tok, "", "$%s is a parameter; a fact has values only", t.Name)
 	case Wildcard:
-		p.fail(tok, "name each fact with all its values", "`_` is not a value; a fact has values only")
+		p.fail(tok, "name each fact with all its values",
+			"`_` is not a value; a fact has values only")
 	}
 	return t
 }

@@ -277,7 +277,8 @@ func (l *lexer) scanSymbol() tokenKind {
 			if s.text == "¬" {
 				return l.fault(l.at+len(s.text), "", "negation is not supported yet")
 			}
-			return l.fault(l.at+len(s.text), s.hint, "`%s` is not part of the rule language", s.text)
+			return l.fault(l.at+len(s.text), s.hint,
+				"`%s` is not part of the rule language", s.text)
 		}
 		l.at += len(s.text)
 		return s.kind

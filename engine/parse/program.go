@@ -35,7 +35,8 @@ func (p *parser) programStatement(f *File) {
 	case tok.kind == tokenBang:
 		p.fail(tok, "", "a statement cannot begin with a negation")
 	default:
-		p.fail(tok, "a program has schemas (+edge(src: int, dst: int)), rules (r(X) <- edge(X, _)), "+
+		p.fail(tok, "a program has schemas (+edge(src: int, dst: int)), "+
+			"rules (r(X) <- edge(X, _)), "+
 			"views (view v($p: int) := ?r($p)) and seed facts (seed +edge(1, 2))",
 			"expected a statement, found %s", p.describe(tok))
 	}
@@ -82,7 +83,8 @@ func (p *parser) plusStatement(f *File) {
 	columns := p.typedNames("column", tokenName)
 	p.expectEnd()
 	if !p.failed {
-		f.Schemas = append(f.Schemas, Schema{Relation: relation, Columns: columns, Pos: position(plus)})
+		f.Schemas = append(f.Schemas,
+			Schema{Relation: relation, Columns: columns, Pos: position(plus)})
 	}
 }
 

@@ -59,7 +59,8 @@ func (s Schema) String() string {
 
 // String returns the declaration in its one spelling.
 func (v View) String() string {
-	return "view " + v.Name.Text + "(" + typedNamesText("$", v.Parameters) + ") := " + v.Query.String()
+	parameters := typedNamesText("$", v.Parameters)
+	return "view " + v.Name.Text + "(" + parameters + ") := " + v.Query.String()
 }
 
 // String returns the statement in its one spelling, without the word seed.

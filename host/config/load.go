@@ -126,7 +126,9 @@ func (f *field) problem(value, source, what string) error {
 	if f.secret && value != "" {
 		value = "***"
 	}
-	return &FieldError{Field: f.Name, Source: source, Value: value, Problem: what, Allowed: f.Allowed()}
+	return &FieldError{
+		Field: f.Name, Source: source, Value: value, Problem: what, Allowed: f.Allowed(),
+	}
 }
 
 type loader struct {

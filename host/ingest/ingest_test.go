@@ -366,7 +366,8 @@ type countingJournal struct {
 }
 
 func (c *countingJournal) Append(ctx context.Context, graph string, records []*journal.Record) (
-	journal.Position, error) {
+	journal.Position, error,
+) {
 	c.mu.Lock()
 	c.n++
 	fail := c.fail

@@ -30,7 +30,8 @@ type QueryResult struct {
 // Query answers q in the loop, between two batches, within the loop's step
 // limit. Errors: those of Transact, ErrDeadline, and the engine's.
 func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Value,
-	opt QueryOptions) (QueryResult, error) {
+	opt QueryOptions,
+) (QueryResult, error) {
 	if !opt.Deadline.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, opt.Deadline, ErrDeadline)

@@ -44,7 +44,8 @@ func (o *origin) Info(_ context.Context, broadcast protocol.Path, track string) 
 // Subscribe returns the track with its viewer counted until release is called.
 // The first viewer of a key has it watched; its rows come as the first group.
 func (o *origin) Subscribe(ctx context.Context, broadcast protocol.Path, track string) (
-	*moq.Track, func(), error) {
+	*moq.Track, func(), error,
+) {
 	at, err := o.resolve(broadcast, track)
 	if err != nil {
 		return nil, nil, err

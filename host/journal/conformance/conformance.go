@@ -359,7 +359,8 @@ func testReplay(t *testing.T, open Open) {
 		if r.Revision != 2 {
 			continue
 		}
-		if got, want := fmt.Sprintf("%+v", withoutEpoch(r)), fmt.Sprintf("%+v", *full); got != want {
+		got, want := fmt.Sprintf("%+v", withoutEpoch(r)), fmt.Sprintf("%+v", *full)
+		if got != want {
 			t.Errorf("record\n%s\nwant\n%s", got, want)
 		}
 	}

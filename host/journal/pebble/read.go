@@ -252,7 +252,8 @@ func (j *Journal) replay(
 		return j.damage(journal.ErrGap, g.name, fmt.Sprintf("record %d", next), fmt.Sprintf(
 			"it is missing, and the head is at revision %d", h.Revision), nil)
 	case next > from && last != h.Hash:
-		return j.damage(journal.ErrCorrupt, g.name, fmt.Sprintf("record %d", h.Revision), fmt.Sprintf(
+		record := fmt.Sprintf("record %d", h.Revision)
+		return j.damage(journal.ErrCorrupt, g.name, record, fmt.Sprintf(
 			"its hash is %x…, the head names %x…", last[:8], h.Hash[:8]), nil)
 	}
 	return nil

@@ -136,7 +136,8 @@ func readWitness(fs vfs.FS, dir string) (witness, error) {
 	if w.entries, err = parseWitness(b); err != nil {
 		return w, &journal.DamageError{
 			Kind: journal.ErrCorrupt, Where: path, Cause: err,
-			Remedy: "look whether the disk is sound; if it is, remove this file to go on without it",
+			Remedy: "look whether the disk is sound; " +
+				"if it is, remove this file to go on without it",
 		}
 	}
 	return w, nil
