@@ -75,7 +75,7 @@ type StreamError struct {
 }
 
 func (e *StreamError) Error() string {
-	who := "we"
+	who := "us"
 	if e.Remote {
 		who = "peer"
 	}
@@ -94,7 +94,7 @@ type SessionError struct {
 }
 
 func (e *SessionError) Error() string {
-	who := "we"
+	who := "us"
 	if e.Remote {
 		who = "peer"
 	}

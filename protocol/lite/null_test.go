@@ -1,6 +1,8 @@
 package lite
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,6 +50,58 @@ func publish(tb testing.TB, s *Session, track *moq.Track, p *publication, seq ui
 		tb.Fatal("not queued")
 	}
 	s.sender.turn(next)
+}
+
+// tape records what is done to the streams of a session.
+type tape struct {
+	protocol.Session
+	streams int
+	log     []string
+}
+
+func (*tape) Protocol() string { return "moq-lite-05" }
+
+func (r *tape) TryOpenUniStream() (protocol.SendStream, error) {
+	r.streams++
+	r.log = append(r.log, fmt.Sprintf("open %d", r.streams))
+	return &tapeStream{tape: r, id: r.streams}, nil
+}
+
+type tapeStream struct {
+	nullStream
+	tape *tape
+	id   int
+}
+
+func (s *tapeStream) TryWrite(p []byte) error {
+	s.tape.log = append(s.tape.log, fmt.Sprintf("write %d %x", s.id, p))
+	return nil
+}
+
+func (s *tapeStream) Close() error {
+	s.tape.log = append(s.tape.log, fmt.Sprintf("fin %d", s.id))
+	return nil
+}
+
+// One group costs one write, and nothing stands between the old group's FIN and
+// it, so that a binding can put both in one packet.
+func TestOneWriteForAGroup(t *testing.T) {
+	rec := &tape{}
+	s := NewSession(rec, Config{})
+	track, p := nullPublication(t, s)
+	publish(t, s, track, p, 5, []byte("a"))
+	publish(t, s, track, p, 6, []byte("bc"))
+	if err := track.AppendFrame(moq.Frame{Timestamp: 3, Payload: []byte("d")}); err != nil {
+		t.Fatal(err)
+	}
+	s.sender.turn(p)
+	want := []string{
+		"open 1", "write 1 00020105" + "0001" + "61",
+		"open 2", "fin 1", "write 2 00020106" + "0002" + "6263", "write 2 060164",
+	}
+	if !slices.Equal(rec.log, want) {
+		t.Errorf("got  %q\nwant %q", rec.log, want)
+	}
 }
 
 func BenchmarkPublishOne(b *testing.B) {

@@ -216,7 +216,11 @@ func (sub *Subscription) Close() {
 }
 
 func (sub *Subscription) finish() {
-	sub.writing.Lock()
+	if !sub.writing.TryLock() {
+		// An Update waits for a peer that does not read; it ends by this.
+		sub.control.Reset(protocol.CodeCancel)
+		return
+	}
 	defer sub.writing.Unlock()
 	_ = sub.control.Close() // fails only if the stream is gone already
 }

@@ -286,6 +286,35 @@ func TestCloseUnsubscribes(t *testing.T) {
 	})
 }
 
+// An Update that the peer does not read does not hold Close up.
+func TestCloseDuringUpdate(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := &bench{t: t, ctx: t.Context()}
+		b.server, b.client = sessiontest.Pair(
+			sessiontest.Config{}, sessiontest.Config{StreamWindow: 20})
+		b.session = NewSession(b.server, Config{Client: true})
+		b.ended = make(chan error, 1)
+		go func() { b.ended <- b.session.Run(context.Background()) }()
+		sub, err := b.session.Subscribe(b.ctx, "a", "b", SubscribeOptions{})
+		must(t, err)
+		updated := make(chan error, 1)
+		go func() {
+			var err error
+			for err == nil {
+				err = sub.Update(SubscribeOptions{})
+			}
+			updated <- err
+		}()
+		synctest.Wait()
+		sub.Close()
+		if err := <-updated; err == nil {
+			t.Error("update went on")
+		}
+		_ = b.client.CloseWithError(0, "")
+		must(t, <-b.ended)
+	})
+}
+
 func TestNextEndsWithItsContext(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		p := startPublisher(t, Limits{})
