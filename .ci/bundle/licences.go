@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -34,6 +35,9 @@ func inputsOf(metafile string) ([]string, error) {
 	return inputs, nil
 }
 
+// licenceFile matches the names under which packages keep their licences.
+var licenceFile = regexp.MustCompile(`(?i)^(?:licen[cs]e|notice|copying)`)
+
 // manifest is what a package.json says that matters here.
 type manifest struct {
 	Name       string          `json:"name"`
@@ -54,7 +58,8 @@ func gatherLicences(root string, inputs []string) ([]byte, error) {
 	}
 	slices.Sort(dirs)
 	var out bytes.Buffer
-	out.WriteString("Licences of the packages in demo.js. The rest of demo.js is Heddle's own,\nunder the Apache License 2.0.\n")
+	out.WriteString("Licences of the packages in demo.js. The rest of demo.js is Heddle's own,\n" +
+		"under the Apache License 2.0.\n")
 	apache := false
 	for _, dir := range dirs {
 		text, own, err := notice(root, dir)
@@ -115,8 +120,7 @@ func notice(root, dir string) (text string, own bool, err error) {
 		return "", false, err
 	}
 	for _, e := range entries {
-		name := strings.ToUpper(e.Name())
-		if !strings.HasPrefix(name, "LICEN") && !strings.HasPrefix(name, "NOTICE") && !strings.HasPrefix(name, "COPYING") {
+		if !licenceFile.MatchString(e.Name()) {
 			continue
 		}
 		licence, err := os.ReadFile(filepath.Join(root, dir, e.Name()))
@@ -129,9 +133,11 @@ func notice(root, dir string) (text string, own bool, err error) {
 	}
 	if !own {
 		if !strings.Contains(m.License, "Apache-2.0") {
-			return "", false, fmt.Errorf("%s declares %q and has no licence text", m.Name, m.License)
+			err := fmt.Errorf("%s declares %q and has no licence text", m.Name, m.License)
+			return "", false, err
 		}
-		head += "The package has no licence text of its own; it is used under the Apache License 2.0, below.\n"
+		head += "The package has no licence text of its own; it is used under the Apache\n" +
+			"License 2.0, below.\n"
 	}
 	return head, own, nil
 }

@@ -61,7 +61,8 @@ func run(root string, check bool) error {
 		path := filepath.Join(root, f.name)
 		if check {
 			if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, f.want) {
-				differs = append(differs, fmt.Errorf("%s is not what its sources give; run `make bundle`", f.name))
+				differs = append(differs,
+					fmt.Errorf("%s is not what its sources give; run `make bundle`", f.name))
 			}
 			continue
 		}
@@ -79,11 +80,9 @@ func run(root string, check bool) error {
 // installed makes sure that the packages are there as the lock file has them:
 // npm keeps a copy of it in node_modules.
 func installed(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@moq", "net", "package.json")); err == nil {
-		same, err := sameVersions(dir)
-		if err != nil || same {
-			return err
-		}
+	same, err := sameVersions(dir)
+	if err != nil || same {
+		return err
 	}
 	cmd := exec.Command("npm", "ci", "--no-audit", "--no-fund")
 	cmd.Dir = dir
@@ -116,12 +115,14 @@ func build(root string) (code []byte, inputs []string, err error) {
 		LogLevel:      api.LogLevelWarning,
 	})
 	if len(result.Errors) > 0 {
-		return nil, nil, fmt.Errorf("%d errors from esbuild, the first: %s", len(result.Errors), result.Errors[0].Text)
+		return nil, nil, fmt.Errorf("%d errors from esbuild, the first: %s",
+			len(result.Errors), result.Errors[0].Text)
 	}
 	inputs, err = inputsOf(result.Metafile)
 	if err != nil {
 		return nil, nil, err
 	}
-	banner := "// Built by .ci/bundle from host/demo/web and sdk/js; licences of its contents: licences.txt\n"
+	banner := "// Built by .ci/bundle from host/demo/web and sdk/js; licences of its contents:\n" +
+		"// licences.txt\n"
 	return append([]byte(banner), result.OutputFiles[0].Contents...), inputs, nil
 }

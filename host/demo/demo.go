@@ -45,7 +45,9 @@ func Handler() http.Handler {
 		if s.path == "/" {
 			pattern = "GET /{$}"
 		}
-		mux.Handle(pattern, file{name: path.Base(s.file), contentType: s.contentType, content: content, tag: tagOf(content)})
+		mux.Handle(pattern, file{
+			name: path.Base(s.file), contentType: s.contentType, content: content, tag: tagOf(content),
+		})
 	}
 	return mux
 }
@@ -80,6 +82,6 @@ func policy(host string) string {
 	if hostPattern.MatchString(host) {
 		connect = fmt.Sprintf("'self' https://%[1]s ws://%[1]s", host)
 	}
-	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " + connect +
-		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+		"connect-src " + connect + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }

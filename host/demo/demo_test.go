@@ -2,6 +2,7 @@ package demo
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -12,9 +13,7 @@ import (
 func get(t *testing.T, method, target string, header http.Header) *http.Response {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:4443"+target, nil)
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, header)
 	w := httptest.NewRecorder()
 	Handler().ServeHTTP(w, r)
 	return w.Result()
@@ -32,8 +31,9 @@ func body(t *testing.T, r *http.Response) string {
 func TestHandlerServesThePage(t *testing.T) {
 	for _, s := range served {
 		r := get(t, "GET", s.path, nil)
-		if r.StatusCode != http.StatusOK || r.Header.Get("Content-Type") != s.contentType || body(t, r) == "" {
-			t.Errorf("%s: %d, %s", s.path, r.StatusCode, r.Header.Get("Content-Type"))
+		contentType := r.Header.Get("Content-Type")
+		if r.StatusCode != http.StatusOK || contentType != s.contentType || body(t, r) == "" {
+			t.Errorf("%s: %d, %s", s.path, r.StatusCode, contentType)
 		}
 		again := get(t, "GET", s.path, http.Header{"If-None-Match": {r.Header.Get("ETag")}})
 		if again.StatusCode != http.StatusNotModified {
@@ -43,7 +43,9 @@ func TestHandlerServesThePage(t *testing.T) {
 }
 
 func TestHandlerServesNothingElse(t *testing.T) {
-	for _, path := range []string{"/x", "/web/index.html", "/index.html", "/demo.ts", "/dist/demo.js", "/..%2fdemo.go"} {
+	for _, path := range []string{
+		"/x", "/web/index.html", "/index.html", "/demo.ts", "/dist/demo.js", "/..%2fdemo.go",
+	} {
 		if r := get(t, "GET", path, nil); r.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d", path, r.StatusCode)
 		}
@@ -74,7 +76,9 @@ func TestPolicy(t *testing.T) {
 // The policy forbids inline code and style, and everything from elsewhere.
 func TestPageKeepsItsPolicy(t *testing.T) {
 	page := body(t, get(t, "GET", "/", nil))
-	for _, pattern := range []string{`<script>`, `<style`, `\sstyle=`, `\son[a-z]+=`, `(?:src|href)="(?:https?:)?//`, `javascript:`} {
+	for _, pattern := range []string{
+		`<script>`, `<style`, `\sstyle=`, `\son[a-z]+=`, `(?:src|href)="(?:https?:)?//`, `javascript:`,
+	} {
 		if found := regexp.MustCompile(pattern).FindString(page); found != "" {
 			t.Errorf("the page contains %q", found)
 		}

@@ -29,8 +29,8 @@ func exampleFrame(dst []byte) []byte {
 	return AppendFrameEnd(dst)
 }
 
-const exampleText = `{"revision":8,"epoch":"` + testEpoch + `","schema":3,"snapshot":[[4,1],[4,9]],` +
-	`"last":true,"base":7,"insert":[[4,9]],"retract":[]}`
+const exampleText = `{"revision":8,"epoch":"` + testEpoch + `","schema":3,` +
+	`"snapshot":[[4,1],[4,9]],"last":true,"base":7,"insert":[[4,9]],"retract":[]}`
 
 func TestAppendFrame(t *testing.T) {
 	// Bytes in front of the frame are left alone, whatever they are.
@@ -54,7 +54,8 @@ func TestAppendUnits(t *testing.T) {
 	b = AppendUnitsEnd(AppendUnitEnd(b))
 	b = AppendFrameEnd(AppendBase(AppendLast(b), 8))
 	want := `{"revision":9,"epoch":"e","schema":1,"keys":{"4":{"snapshot":[],"insert":[["x"]]},` +
-		`"a~2fb":{"snapshot":[],"insert":[["x"]]},"7":{"closed":{"code":"token_expired","message":""}}},` +
+		`"a~2fb":{"snapshot":[],"insert":[["x"]]},` +
+		`"7":{"closed":{"code":"token_expired","message":""}}},` +
 		`"last":true,"base":8}`
 	if string(b) != want {
 		t.Errorf("got  %s\nwant %s", b, want)
@@ -68,7 +69,8 @@ func TestAppendUnits(t *testing.T) {
 
 func TestAppendStaleAndClosed(t *testing.T) {
 	b := AppendFrameStart(nil, Header{Revision: 1, Epoch: "e"})
-	b = AppendStale(b, Stale{Code: StaleError, Message: `"x"`, Rule: "r1", Row: Row{int64(1), "a", 0.5, true}})
+	stale := Stale{Code: StaleError, Message: `"x"`, Rule: "r1", Row: Row{int64(1), "a", 0.5, true}}
+	b = AppendStale(b, stale)
 	b = AppendClosed(b, Closed{Code: ClosedViewDropped, Message: "gone"})
 	b = AppendFrameEnd(b)
 	want := `{"revision":1,"epoch":"e","schema":0,` +
@@ -81,13 +83,14 @@ func TestAppendStaleAndClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (&Stale{"error", `"x"`, "r1", Row{int64(1), "a", 0.5, true}}); !reflect.DeepEqual(f.Stale, want) {
+	if !reflect.DeepEqual(f.Stale, &stale) {
 		t.Errorf("stale %+v", f.Stale)
 	}
 	if want := (&Closed{"view_dropped", "gone"}); !reflect.DeepEqual(f.Closed, want) {
 		t.Errorf("closed %+v", f.Closed)
 	}
-	if got := string(AppendStale(nil, Stale{Code: StaleBehind})); got != `"stale":{"code":"behind","message":""}` {
+	got := string(AppendStale(nil, Stale{Code: StaleBehind}))
+	if got != `"stale":{"code":"behind","message":""}` {
 		t.Errorf("stale without rule and row: %s", got)
 	}
 }
@@ -112,7 +115,8 @@ func TestAppendCells(t *testing.T) {
 		{"small exponent", 1e-7, "1e-7"},
 		{"two digits", 1e-10, "1e-10"},
 		{"plain text", "plain", `"plain"`},
-		{"escapes", "\"\\/\b\f\n\r\t\x00\x1f\x7f<>&\u2028", "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f<>&\u2028\""},
+		{"escapes", "\"\\/\b\f\n\r\t\x00\x1f\x7f<>&\u2028",
+			"\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f<>&\u2028\""},
 		{"brackets", "[{", `"[{"`},
 		{"not ascii", "Zürich 🧵", `"Zürich 🧵"`},
 		{"false", false, "false"},
@@ -169,11 +173,14 @@ func TestMetaRoundTrip(t *testing.T) {
 			t.Errorf("%s\nreads as %+v, %v", b, got, err)
 		}
 	}
-	m, err := ParseMeta([]byte(`{"columns":[{"type":"decimal","name":"d","more":1}],"view":"v","x":[{}]}`))
+	text := `{"columns":[{"type":"decimal","name":"d","more":1}],"view":"v","x":[{}]}`
+	m, err := ParseMeta([]byte(text))
 	if err != nil || len(m.Columns) != 1 || m.Columns[0] != (Column{"d", Untyped}) {
 		t.Errorf("unknown type: %+v, %v", m, err)
 	}
-	for _, bad := range []string{``, `{}`, `[]`, `{"view":1}`, `{"view":"v","columns":{}}`, `{"view":"v","columns":[1]}`} {
+	for _, bad := range []string{
+		``, `{}`, `[]`, `{"view":1}`, `{"view":"v","columns":{}}`, `{"view":"v","columns":[1]}`,
+	} {
 		if _, err := ParseMeta([]byte(bad)); err == nil {
 			t.Errorf("ParseMeta(%s) succeeds", bad)
 		}

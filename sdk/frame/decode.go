@@ -137,7 +137,8 @@ func (p frameParser) rows(what string, columns []Column) ([]Row, error) {
 			return err
 		})
 		if err == nil && columns != nil && len(row) != len(columns) {
-			return fmt.Errorf("%w: a row has %d cells, the view %d columns", ErrFrame, len(row), len(columns))
+			return fmt.Errorf("%w: a row has %d cells, the view %d columns",
+				ErrFrame, len(row), len(columns))
 		}
 		rows = append(rows, row)
 		return err

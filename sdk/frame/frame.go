@@ -21,7 +21,9 @@ const (
 	Bool         // Go bool
 )
 
-var typeNames = [...]string{Untyped: "untyped", Int: "int", Float: "float", String: "string", Bool: "bool"}
+var typeNames = [...]string{
+	Untyped: "untyped", Int: "int", Float: "float", String: "string", Bool: "bool",
+}
 
 // String returns the spelling that track meta uses: "int", "float", "string", "bool".
 func (t Type) String() string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -45,7 +46,8 @@ func AppendKeyString(dst []byte, v string) []byte {
 }
 
 func plainKeyByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		c == '_' || c == '-'
 }
 
 // AppendKey appends the segment of v, which must be an int64, float64, string
@@ -93,10 +95,8 @@ func JoinKey(values ...any) (string, error) {
 // wrapping ErrKey.
 func SplitKey(key string) ([]string, error) {
 	segments := strings.Split(key, "/")
-	for _, s := range segments {
-		if s == "" {
-			return nil, fmt.Errorf("%w: empty segment", ErrKey)
-		}
+	if slices.Contains(segments, "") {
+		return nil, fmt.Errorf("%w: empty segment", ErrKey)
 	}
 	return segments, nil
 }
@@ -156,7 +156,8 @@ func parseKeyString(segment string) (string, bool) {
 		if c != '~' || i+2 >= len(segment) {
 			return "", false
 		}
-		high, low := strings.IndexByte(lowerHex, segment[i+1]), strings.IndexByte(lowerHex, segment[i+2])
+		high := strings.IndexByte(lowerHex, segment[i+1])
+		low := strings.IndexByte(lowerHex, segment[i+2])
 		if high < 0 || low < 0 || plainKeyByte(byte(high<<4|low)) {
 			return "", false
 		}

@@ -13,7 +13,8 @@ func TestManualShowsWhatIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?m)^```(json|meta|progress)\n(.*)\n```$").FindAllSubmatch(manual, -1)
+	block := regexp.MustCompile("(?m)^```(json|meta|progress)\n(.*)\n```$")
+	blocks := block.FindAllSubmatch(manual, -1)
 	if len(blocks) < 10 {
 		t.Fatalf("only %d blocks found", len(blocks))
 	}
@@ -55,7 +56,9 @@ func manualMeta(t *testing.T, text []byte) *Meta {
 		t.Fatal(err)
 	}
 	if len(f.Snapshot) > 0 && len(f.Snapshot[0]) == 4 {
-		return &Meta{View: "v", Columns: []Column{{"n", Int}, {"f", Float}, {"s", String}, {"b", Bool}}}
+		return &Meta{
+			View: "v", Columns: []Column{{"n", Int}, {"f", Float}, {"s", String}, {"b", Bool}},
+		}
 	}
 	return nil
 }

@@ -154,7 +154,8 @@ func TestStateHandsOutRowsToKeep(t *testing.T) {
 	if want := []Row{{int64(1), "a"}, {int64(2), "b"}}; !reflect.DeepEqual(kept, want) {
 		t.Errorf("rows handed out before changed to %v", kept)
 	}
-	if want := []Row{{int64(0), "z"}, {int64(2), "b"}, {int64(3), "c"}}; !reflect.DeepEqual(s.Rows(), want) {
+	want := []Row{{int64(0), "z"}, {int64(2), "b"}, {int64(3), "c"}}
+	if !reflect.DeepEqual(s.Rows(), want) {
 		t.Errorf("rows %v", s.Rows())
 	}
 	if sequence, ok := s.Sequence(); !ok || sequence != 2 || !s.Held() || s.Epoch() != "e" {
@@ -164,8 +165,22 @@ func TestStateHandsOutRowsToKeep(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	ascending := []Row{
-		{}, {int64(-1)}, {int64(0)}, {int64(0), int64(5)}, {int64(1)}, {1.0}, {1.5}, {int64(2)},
-		{""}, {"B"}, {"a"}, {"a", int64(0)}, {"～"}, {"🧵"}, {false}, {true},
+		{},
+		{int64(-1)},
+		{int64(0)},
+		{int64(0), int64(5)},
+		{int64(1)},
+		{1.0},
+		{1.5},
+		{int64(2)},
+		{""},
+		{"B"},
+		{"a"},
+		{"a", int64(0)},
+		{"～"},
+		{"🧵"},
+		{false},
+		{true},
 	}
 	for i, a := range ascending {
 		for j, b := range ascending {

@@ -35,13 +35,22 @@ class Page {
 	start(): void {
 		at("program").textContent = this.#info.program;
 		at("add-label").textContent = this.#parameters.map((p) => p.name).join(", ") || "Key";
+		at("view-text").textContent = viewLine(this.#info);
 		at("relation").textContent = this.#info.relation;
 		at<HTMLInputElement>("ask-query").value = sampleQuery(this.#info);
 		this.#fields();
-		for (const key of wantedKeys(this.#info)) this.#add(key);
+		for (const key of wantedKeys(this.#info)) {
+			const result = this.#add(key);
+			if (result?.added) at("cards").append(result.card.element);
+		}
 		at("add").addEventListener("submit", (event) => this.#onAdd(event));
 		at("write").addEventListener("submit", (event) => void this.#onWrite(event as SubmitEvent));
 		at("ask").addEventListener("submit", (event) => void this.#onAsk(event));
+		// Says goodbye, so that the server need not wait for silence.
+		addEventListener("pagehide", () => this.#client.close());
+		addEventListener("pageshow", (event) => {
+			if (event.persisted) location.reload();
+		});
 		at("transport").addEventListener("change", (event) => {
 			const { value } = event.target as HTMLSelectElement;
 			this.#reconnect(value as "auto" | Transport);
@@ -80,7 +89,6 @@ class Page {
 		if (held !== undefined) return { card: held, added: false };
 		if (this.#cards.size >= cardsMax) return undefined;
 		this.#cards.set(card.name, card);
-		at("cards").append(card.element);
 		card.watch(this.#client);
 		return { card, added: true };
 	}
@@ -99,8 +107,10 @@ class Page {
 		try {
 			const result = this.#add(parseKey(input.value, this.#parameters));
 			if (result === undefined) return note("add-note", `This page shows at most ${cardsMax} keys.`, "bad");
+			if (result.added) at("cards").prepend(result.card.element);
 			result.card.find();
-			note("add-note", result.added ? `Watching ${result.card.name}.` : `${result.card.name} is on the page already.`, "good");
+			const { added, card } = result;
+			note("add-note", added ? `Watching ${card.name}.` : `${card.name} is on the page already.`, "good");
 			input.select();
 		} catch (error) {
 			note("add-note", message(error), "bad");
@@ -144,7 +154,7 @@ class Page {
 				const why = op === "insert" ? "That fact was there already" : "There was no such fact";
 				return note("write-note", `${why}; nothing changed.`, "plain");
 			}
-			note("write-note", `Durable at revision ${numbers.format(receipt.revision)} after ${fine.format(answered)} ms.`, "good");
+			note("write-note", `${durable(receipt.revision, answered)}.`, "good");
 			await this.#showReach(receipt.revision, started, answered);
 		} catch (error) {
 			note("write-note", message(error), "bad");
@@ -161,11 +171,7 @@ class Page {
 		if (reached.length === 0) return;
 		const names = reached.slice(0, 3).map((r) => r.name).join(", ") + (reached.length > 3 ? " and more" : "");
 		const ms = Math.max(...reached.map((r) => r.ms));
-		note(
-			"write-note",
-			`Durable at revision ${numbers.format(revision)} after ${fine.format(answered)} ms; on ${names} after ${fine.format(ms)} ms.`,
-			"good",
-		);
+		note("write-note", `${durable(revision, answered)}; on ${names} after ${fine.format(ms)} ms.`, "good");
 	}
 
 	async #onAsk(event: Event): Promise<void> {
@@ -181,6 +187,10 @@ class Page {
 			note("ask-note", message(error), "bad");
 		}
 	}
+}
+
+function durable(revision: number, ms: number): string {
+	return `Durable at revision ${numbers.format(revision)} after ${fine.format(ms)} ms`;
 }
 
 function transportName(transport: Transport): string {
@@ -203,9 +213,14 @@ function declaredParameters(program: string, view: string): Column[] {
 	return [...list.matchAll(/\$(\w+)\s*:\s*(\w+)/g)].map((m) => ({ name: m[1] as string, type: m[2] as Type }));
 }
 
+/** The view's declaration as it stands in the program. */
+function viewLine(info: Info): string {
+	return new RegExp(`view\\s+${info.view}\\(.*`).exec(info.program)?.[0]?.trim() ?? "";
+}
+
 /** The view's own query with the first key put in, as something to begin with. */
 function sampleQuery(info: Info): string {
-	const query = new RegExp(`view\\s+${info.view}\\([^)]*\\)\\s*:=\\s*(.*)`).exec(info.program)?.[1] ?? "";
+	const query = viewLine(info).split(":=")[1] ?? "";
 	return query.replace(/\$\w+/, String(info.keys[0] ?? "")).trim();
 }
 
@@ -238,7 +253,7 @@ function parseKey(text: string, parameters: readonly Column[]): KeyValue[] {
 		try {
 			return parseKeySegment(part, type);
 		} catch {
-			const what = { int: "a whole number", float: "a number", bool: "true or false" }[type as "int" | "float" | "bool"];
+			const what = type === "int" ? "a whole number" : type === "float" ? "a number" : "true or false";
 			throw new Error(`${name} is ${what}; “${part}” is not.`);
 		}
 	});
@@ -286,7 +301,8 @@ function spark(id: string, values: number[], value: number): void {
 	values.push(value);
 	if (values.length > sparkPoints) values.shift();
 	const top = Math.max(...values, 1e-9);
-	const points = values.map((v, i) => `${(100 * i) / (sparkPoints - 1)},${(22 - (20 * v) / top).toFixed(1)}`);
+	const first = sparkPoints - values.length; // now is at the right, from the first second on
+	const points = values.map((v, i) => `${(100 * (first + i)) / (sparkPoints - 1)},${(22 - (20 * v) / top).toFixed(1)}`);
 	at(id).querySelector("polyline")?.setAttribute("points", points.join(" "));
 }
 

@@ -42,7 +42,11 @@ export interface Answer {
 }
 
 /** Inserts or deletes one fact, whose values are given as they were typed. */
-export async function writeFact(op: "insert" | "delete", typed: string[], columns: readonly Column[]): Promise<Receipt> {
+export async function writeFact(
+	op: "insert" | "delete",
+	typed: string[],
+	columns: readonly Column[],
+): Promise<Receipt> {
 	// As text, because a 64-bit integer would not survive being a number here.
 	const values = typed.map((text, i) => jsonValue(text.trim(), columns[i]));
 	const receipt = await post<Partial<Receipt>>("/demo/facts", `{"op":"${op}","values":[${values.join(",")}]}`);
@@ -80,10 +84,16 @@ async function post<T>(path: string, body: string): Promise<T> {
 	throw new Error(await problem(response));
 }
 
+interface Problem {
+	readonly title?: string;
+	readonly detail?: string;
+	readonly errors?: readonly { readonly text?: string; readonly message?: string; readonly line?: number }[];
+}
+
 /** The most telling text of a problem+json answer. */
 async function problem(response: Response): Promise<string> {
 	try {
-		const p = (await response.json()) as { title?: string; detail?: string; errors?: { text?: string; message?: string; line?: number }[] };
+		const p = (await response.json()) as Problem;
 		const first = p.errors?.[0];
 		// With a place, the text shows it with a caret; without one the message says all.
 		return (first?.line ? first.text : undefined) ?? first?.message ?? p.detail ?? p.title ?? response.statusText;

@@ -11,16 +11,16 @@ const gapMs = 1_000;
 /** How often a key that had rows is asked for again although the server says that it is not found. */
 const notFoundRetries = 5;
 
-/** Names of the reset codes that views use. */
-const codeNames: Readonly<Record<number, string>> = {
-	6: "unauthorized",
-	13: "not_found",
-	64: "view_dropped",
-	65: "view_changed",
-	66: "token_expired",
-	67: "busy",
-	68: "shutdown",
-	69: "internal",
+/** The reset codes that views use: their names, and what to tell people. */
+const codes: Readonly<Record<number, readonly [code: string, message: string]>> = {
+	6: ["unauthorized", "no right to watch this key"],
+	13: ["not_found", "no such view, or not a key of it"],
+	64: ["view_dropped", "the view no longer exists"],
+	65: ["view_changed", "the view's columns changed"],
+	66: ["token_expired", "the right to watch this key has expired"],
+	67: ["busy", "the server is at a limit"],
+	68: ["shutdown", "the server is going away"],
+	69: ["internal", "a fault of the server"],
 };
 
 /** Reasons after which asking again is of no use. Everything else is tried again. */
@@ -159,9 +159,9 @@ export class Feed {
 	}
 
 	#failed(error: unknown): End {
-		const code = error instanceof WireError ? error.code : undefined;
-		const name = code === undefined ? undefined : codeNames[code];
-		return this.#ended({ code: name ?? "lost", message: error instanceof Error ? error.message : "" });
+		const known = error instanceof WireError && error.code !== undefined ? codes[error.code] : undefined;
+		const [code, message] = known ?? ["lost", error instanceof Error ? error.message : ""];
+		return this.#ended({ code, message });
 	}
 
 	#ended(closed: Closed): End {

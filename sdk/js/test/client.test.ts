@@ -68,7 +68,7 @@ class FakeWire implements Wire {
 }
 
 /** A client, the sessions that it opened so far, and a way to let everything that waits go on. */
-async function start(t: test.TestContext): Promise<{ client: Client; wires: FakeWire[]; pass: (ms: number) => Promise<void> }> {
+async function start(t: test.TestContext) {
 	t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
 	const wires: FakeWire[] = [];
 	const client = new Client("http://127.0.0.1/", {
@@ -149,7 +149,9 @@ test("50 subscriptions are ended per 10 ms", async (t) => {
 	assert.equal(open(), 0);
 });
 
-for (const [code, name] of [[6, "unauthorized"], [13, "not_found"], [64, "view_dropped"], [66, "token_expired"]] as const) {
+const finalCodes = [[6, "unauthorized"], [13, "not_found"], [64, "view_dropped"], [66, "token_expired"]] as const;
+
+for (const [code, name] of finalCodes) {
 	test(`code ${code} ends the watch as ${name}`, async (t) => {
 		const { client, wires, pass } = await start(t);
 		const watch = client.watch("g", "hot", 1);

@@ -3,7 +3,7 @@
 // with @moq/net's publishing half, so nothing here is shared with the code under test but the
 // package that both stand on.
 import "../../src/node.js";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as Moq from "@moq/net";
 import Session, { selectSubprotocol } from "@moq/qmux";
@@ -32,7 +32,7 @@ export class FakeViews {
 	readonly #sessions = new Set<{ connection: Moq.Connection.Established; socket: WebSocket }>();
 	#sequence = 1000;
 
-	constructor(path: string, columns: { name: string; type: string }[], handler?: (q: IncomingMessage, s: ServerResponse) => void) {
+	constructor(path: string, columns: { name: string; type: string }[], handler?: RequestListener) {
 		this.#path = path;
 		this.#columns = columns;
 		this.http = createServer(handler ?? ((_q, s) => s.writeHead(404).end()));
@@ -62,7 +62,8 @@ export class FakeViews {
 	}
 
 	rows(key: string): FakeRow[] {
-		return [...(this.#rows.get(key) ?? new Map()).values()].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+		const rows = [...(this.#rows.get(key) ?? new Map<string, FakeRow>()).values()];
+		return rows.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 	}
 
 	/** One commit that changes one key. publish false: the change is not told, as if superseded. */
@@ -130,7 +131,8 @@ export class FakeViews {
 
 	#serveMeta(request: Moq.Track.Request): void {
 		const producer = request.accept({ latencyMax: 1000 });
-		producer.writeJson({ view: this.#path.split("/")[1], schema: 1, text: "view …", parameters: [], columns: this.#columns });
+		const view = this.#path.split("/")[1];
+		producer.writeJson({ view, schema: 1, text: "view …", parameters: [], columns: this.#columns });
 	}
 
 	#serveRows(request: Moq.Track.Request, key: string): void {
