@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -280,4 +281,54 @@ func (p *process) certificate(ctx context.Context) (pin [32]byte) {
 		p.t.Fatalf("certificate hash %q: %v, %v", text, err, decodeErr)
 	}
 	return pin
+}
+
+// metric reads a metric without labels.
+func (p *process) metric(name string) float64 {
+	p.t.Helper()
+	_, body, err := p.send(p.t.Context(), call{method: "GET", path: "/metrics"})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(body)) {
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			return value
+		}
+	}
+	p.t.Fatalf("no metric %s", name)
+	return 0
+}
+
+// until waits until a metric has a value.
+func (p *process) until(name string, want float64) {
+	p.t.Helper()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(processPatience); ; <-look.C {
+		got := p.metric(name)
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("%s is %v after %v, want %v", name, got, processPatience, want)
+		}
+	}
+}
+
+// memory tells the process's resident memory, where the system does.
+func (p *process) memory() string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return "resident memory unknown"
+	}
+	var now, peak int
+	for line := range strings.Lines(string(text)) {
+		_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &now)
+		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &peak)
+	}
+	return fmt.Sprintf("%d MiB resident, %d at most", now>>10, peak>>10)
 }
