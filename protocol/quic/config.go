@@ -34,8 +34,10 @@ const (
 	// sessionlessTimeout ends an HTTP/3 connection that asks for no session.
 	sessionlessTimeout = 10 * time.Second
 	// closeGrace is how long a closed WebTransport session waits for its peer to
-	// take notice before the QUIC connection goes.
-	closeGrace = time.Second
+	// take notice, closeLinger how long the QUIC connection stays after that:
+	// Chrome forgets the close code if the connection goes at once.
+	closeGrace  = time.Second
+	closeLinger = 200 * time.Millisecond
 
 	headerBytesMax = 16 << 10
 	acceptors      = 8

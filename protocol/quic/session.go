@@ -71,9 +71,8 @@ func (s *session) startWebTransport(wt *webtransport.Session, id uint64) {
 	s.bidiHeader = quicvarint.Append(quicvarint.Append(nil, wtBidiStreamType), id)
 	s.members = make(map[member]struct{})
 	context.AfterFunc(wt.Context(), func() {
-		// Where we sent the capsule ourselves wt ends when the peer has taken
-		// notice; elsewhere the capsule may still be on its way.
-		if s.end(s.webTransportCause()) || s.connect != nil {
+		// If we closed it, the close code may still be on its way to the page.
+		if s.end(s.webTransportCause()) {
 			_ = s.conn.CloseWithError(h3NoError, "")
 		}
 	})
@@ -302,17 +301,26 @@ func (s *session) CloseWithError(code protocol.SessionCode, reason string) error
 	if s.connect == nil || s.sendClose(code, reason) != nil {
 		_ = s.wt.CloseWithError(webtransport.SessionErrorCode(code), reason)
 	}
-	// The goroutine ends with the connection, at the latest after closeGrace.
-	go func() {
-		t := time.NewTimer(closeGrace)
+	// The goroutine ends with the connection, at the latest after both waits.
+	go s.closeLater()
+	return nil
+}
+
+// closeLater closes the connection under a session that we closed, unless the
+// peer does so first: a while after the session's own end was told.
+func (s *session) closeLater() {
+	wait := func(d time.Duration, told <-chan struct{}) {
+		t := time.NewTimer(d)
 		defer t.Stop()
 		select {
 		case <-s.conn.Context().Done():
+		case <-told:
 		case <-t.C:
-			_ = s.conn.CloseWithError(h3NoError, "")
 		}
-	}()
-	return nil
+	}
+	wait(closeGrace, s.wt.Context().Done())
+	wait(closeLinger, nil)
+	_ = s.conn.CloseWithError(h3NoError, "")
 }
 
 // sendClose sends the close capsule and a FIN. webtransport-go would also stop
