@@ -74,7 +74,7 @@ vet: ## go vet, the browser tests included
 lint: ## staticcheck and the modernisers of go fix
 	$(TOOL) staticcheck ./... $(CI)
 	@out=$$($(GO) fix -diff ./... $(CI) 2>&1); \
-	if [ -n "$$out" ]; then echo "$$out"; echo "go fix would change this"; exit 1; fi
+	if [ -n "$$out" ]; then printf "%s\n" "$$out" "go fix would change this"; exit 1; fi
 
 .PHONY: arch
 arch: ## who imports whom, banned calls, comments, sizes
