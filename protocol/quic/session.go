@@ -42,8 +42,9 @@ type session struct {
 	uniHeader  []byte
 	bidiHeader []byte
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	backlog backlog
 
 	mu      sync.Mutex
 	ended   bool
@@ -258,6 +259,7 @@ func (s *session) OpenStream(ctx context.Context) (protocol.Stream, error) {
 func (s *session) OpenUniStream(ctx context.Context) (protocol.SendStream, error) {
 	ctx, release := s.during(ctx)
 	defer release()
+	s.awaitRoom(ctx.Done())
 	raw, err := s.conn.OpenUniStreamSync(ctx)
 	if err != nil {
 		return nil, s.openError(ctx, err)
@@ -266,7 +268,13 @@ func (s *session) OpenUniStream(ctx context.Context) (protocol.SendStream, error
 }
 
 // TryOpenUniStream implements protocol.Session.
+//
+// A session whose backlog is full opens nothing: so a sender chooses what to
+// send when there is room, and sends the newest, whatever streams a peer grants.
 func (s *session) TryOpenUniStream() (protocol.SendStream, error) {
+	if !s.roomy() {
+		return nil, protocol.ErrStreamLimit
+	}
 	raw, err := s.conn.OpenUniStream()
 	if err != nil {
 		if _, ok := errors.AsType[*quicgo.StreamLimitReachedError](err); ok {

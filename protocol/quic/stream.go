@@ -47,24 +47,49 @@ type sendHalf struct {
 
 // Write implements protocol.SendStream.
 func (h *sendHalf) Write(p []byte) (int, error) {
+	written := 0
+	for {
+		chunk := p[written:min(written+backlogChunkBytes, len(p))]
+		h.session.awaitRoom(h.Done())
+		h.session.backlog.add(len(chunk))
+		n, err := h.write(chunk)
+		written += n
+		if err != nil || written == len(p) {
+			return written, h.failed(err)
+		}
+	}
+}
+
+func (h *sendHalf) write(p []byte) (int, error) {
 	first := p
 	if len(h.header) > 0 {
 		if len(h.header)+len(p) <= packetBytes {
 			first = h.withHeader(p)
 		} else if _, err := h.raw.Write(h.header); err != nil {
-			return 0, h.failed(err)
+			return 0, err
 		}
 	}
 	headerBytes := len(first) - len(p)
 	h.header = nil
 	n, err := h.raw.Write(first)
-	return max(n-headerBytes, 0), h.failed(err)
+	return max(n-headerBytes, 0), err
 }
 
 // TryWrite implements protocol.SendStream.
 func (h *sendHalf) TryWrite(p []byte) error {
+	if !h.session.roomy() {
+		return protocol.ErrWouldBlock
+	}
+	err := h.tryWrite(p)
+	if err == nil {
+		h.session.backlog.add(len(p))
+	}
+	return h.failed(err)
+}
+
+func (h *sendHalf) tryWrite(p []byte) error {
 	if len(h.header) == 0 {
-		return h.failed(h.raw.TryWriteAll(p))
+		return h.raw.TryWriteAll(p)
 	}
 	if len(h.header)+len(p) <= packetBytes {
 		// One call, so that header and payload leave in one packet.
@@ -72,13 +97,13 @@ func (h *sendHalf) TryWrite(p []byte) error {
 		if err == nil {
 			h.header = nil
 		}
-		return h.failed(err)
+		return err
 	}
 	if err := h.raw.TryWriteAll(h.header); err != nil {
-		return h.failed(err)
+		return err
 	}
 	h.header = nil // a header alone is harmless should the payload find no room
-	return h.failed(h.raw.TryWriteAll(p))
+	return h.raw.TryWriteAll(p)
 }
 
 func (h *sendHalf) withHeader(p []byte) []byte {
