@@ -2,6 +2,8 @@
 // from its TypeScript sources and the npm packages that sdk/js pins, and gathers
 // the licences of what it took in beside it. The same sources give the same
 // bytes. With -check it writes nothing and fails if the committed files differ.
+// Tests have pages of their own: -entry names another source, below the
+// repository's root, and -out the file to write.
 //
 //	cd .ci/bundle && go run .          # build
 //	cd .ci/bundle && go run . -check   # compare
@@ -29,8 +31,17 @@ const (
 func main() {
 	root := flag.String("root", "../..", "the repository's root")
 	check := flag.Bool("check", false, "compare with the committed files and write nothing")
+	other := flag.String("entry", "", "build this source instead, without licences")
+	out := flag.String("out", "", "where the script of -entry goes")
 	flag.Parse()
-	if err := run(*root, *check); err != nil {
+	err := errors.New("-entry and -out go together, without -check")
+	switch {
+	case *other == "" && *out == "":
+		err = run(*root, *check)
+	case *other != "" && *out != "" && !*check:
+		err = runOther(*root, *other, *out)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bundle:", err)
 		os.Exit(1)
 	}
@@ -44,7 +55,7 @@ func run(root string, check bool) error {
 	if err := installed(filepath.Join(root, packages)); err != nil {
 		return err
 	}
-	code, inputs, err := build(root)
+	code, inputs, err := build(root, entry)
 	if err != nil {
 		return err
 	}
@@ -77,6 +88,22 @@ func run(root string, check bool) error {
 	return errors.Join(differs...)
 }
 
+// runOther builds a page that is not for users.
+func runOther(root, source, out string) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	if err := installed(filepath.Join(root, packages)); err != nil {
+		return err
+	}
+	code, _, err := build(root, source)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, code, 0o644)
+}
+
 // installed makes sure that the packages are there as the lock file has them:
 // npm keeps a copy of it in node_modules.
 func installed(dir string) error {
@@ -93,12 +120,12 @@ func installed(dir string) error {
 	return nil
 }
 
-// build returns the script and the paths of all files that went into it,
+// build returns the script of a source and the paths of all files that went into it,
 // relative to root.
-func build(root string) (code []byte, inputs []string, err error) {
+func build(root, source string) (code []byte, inputs []string, err error) {
 	result := api.Build(api.BuildOptions{
 		AbsWorkingDir:     root,
-		EntryPoints:       []string{entry},
+		EntryPoints:       []string{source},
 		Outfile:           script,
 		Bundle:            true,
 		Write:             false,

@@ -46,7 +46,8 @@ func Handler() http.Handler {
 			pattern = "GET /{$}"
 		}
 		mux.Handle(pattern, file{
-			name: path.Base(s.file), contentType: s.contentType, content: content, tag: tagOf(content),
+			name: path.Base(s.file), contentType: s.contentType,
+			content: content, tag: tagOf(content),
 		})
 	}
 	return mux

@@ -298,8 +298,10 @@ class Figures {
 }
 
 function spark(id: string, values: number[], value: number): void {
+	if (values.length === 0 && value === 0) return; // the first look has nothing to compare with
 	values.push(value);
 	if (values.length > sparkPoints) values.shift();
+	if (values.length < 3) return; // a dot or a stroke says nothing
 	const top = Math.max(...values, 1e-9);
 	const first = sparkPoints - values.length; // now is at the right, from the first second on
 	const points = values.map((v, i) => `${(100 * (first + i)) / (sparkPoints - 1)},${(22 - (20 * v) / top).toFixed(1)}`);
