@@ -2,6 +2,7 @@ package admin
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/heddle-live/heddle/engine/analysis"
@@ -125,11 +126,9 @@ func (d *transactionDecoder) relations(section string) error {
 				Location: section + "." + shortened(name), Line: line, Column: column,
 			}}, 1)
 		}
-		for _, r := range d.seen {
-			if r == relation {
-				return d.failAt(at, "%q appears twice under %q; put all its rows in one list",
-					name, section)
-			}
+		if slices.Contains(d.seen, relation) {
+			return d.failAt(at, "%q appears twice under %q; put all its rows in one list",
+				name, section)
 		}
 		d.seen = append(d.seen, relation)
 		d.relation = relation

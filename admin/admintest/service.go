@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/heddle-live/heddle/admin"
@@ -252,14 +253,15 @@ func (s *Service) Transact(_ context.Context, name string,
 
 // Fact spells an operation's row as a program does: edge(1, 2).
 func Fact(op admin.Op) string {
-	text := op.Relation + "("
+	var text strings.Builder
+	text.WriteString(op.Relation + "(")
 	for i, v := range op.Row {
 		if i > 0 {
-			text += ", "
+			text.WriteString(", ")
 		}
-		text += v.String()
+		text.WriteString(v.String())
 	}
-	return text + ")"
+	return text.String() + ")"
 }
 
 // Facts returns a graph's facts, sorted by their spelling.

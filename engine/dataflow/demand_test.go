@@ -99,15 +99,16 @@ func transformed(t *testing.T, source string) string {
 		s.names[p] = c.Program.program.Relations[id].Name
 	}
 	for p, d := range tr.patterns {
-		name := c.Program.program.Relations[p.relation].Name + "/"
+		var name strings.Builder
+		name.WriteString(c.Program.program.Relations[p.relation].Name + "/")
 		for col := range c.Program.program.Relations[p.relation].Columns {
 			if p.bound.Has(col) {
-				name += "b"
+				name.WriteString("b")
 			} else {
-				name += "f"
+				name.WriteString("f")
 			}
 		}
-		s.names[d.demand], s.names[d.rows] = "?"+name, name
+		s.names[d.demand], s.names[d.rows] = "?"+name.String(), name.String()
 	}
 	n := &Network{predicates: tr.predicates, used: map[*relation.Index]bool{}}
 	n.connect(tr.rules)
@@ -195,17 +196,18 @@ func TestPatternsAreBounded(t *testing.T) {
 		declared = append(declared, fmt.Sprintf("c%d: int", i))
 		parameters = append(parameters, fmt.Sprintf("$p%d: int", i))
 	}
-	source := "+b(" + strings.Join(declared, ", ") + ")\n+e(x: int)\n"
+	var source strings.Builder
+	source.WriteString("+b(" + strings.Join(declared, ", ") + ")\n+e(x: int)\n")
 	head := "p(" + strings.Join(names, ", ") + ")"
-	source += head + " <- b(" + strings.Join(names, ", ") + ")\n"
+	source.WriteString(head + " <- b(" + strings.Join(names, ", ") + ")\n")
 	for i := range columns {
 		other := slices.Clone(names)
 		other[i] = "Y"
-		source += fmt.Sprintf("%s <- p(%s), e(X%d)\n", head, strings.Join(other, ", "), i)
+		source.WriteString(fmt.Sprintf("%s <- p(%s), e(X%d)\n", head, strings.Join(other, ", "), i))
 	}
-	source += "view v(" + strings.Join(parameters, ", ") + ") := ?p(" +
-		strings.ReplaceAll(strings.Join(names, ", "), "X", "$p") + ")\n"
-	c := config(t, source)
+	source.WriteString("view v(" + strings.Join(parameters, ", ") + ") := ?p(" +
+		strings.ReplaceAll(strings.Join(names, ", "), "X", "$p") + ")\n")
+	c := config(t, source.String())
 	tr := newTransformer(c)
 	if _, err := tr.goal(0, c.Goals[0]); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func TestErrors(t *testing.T) {
 	var out strings.Builder
 	out.WriteString(head)
 	names := map[string]bool{}
-	for _, section := range strings.Split(rest, "\n=== ") {
+	for section := range strings.SplitSeq(rest, "\n=== ") {
 		title, body, _ := strings.Cut(section, "\n")
 		src, want, _ := strings.Cut(body, "\n---\n")
 		kind, name, _ := strings.Cut(title, ": ")

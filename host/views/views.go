@@ -14,6 +14,7 @@ package views
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,12 +135,7 @@ func AllGrants(root protocol.Path) Grants {
 
 // cover reports whether the session may subscribe at path.
 func (g Grants) cover(path protocol.Path) bool {
-	for _, prefix := range g.Subscribe {
-		if path.HasPrefix(prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Subscribe, path.HasPrefix)
 }
 
 // reach reports whether the session may subscribe at path or somewhere below it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -300,9 +301,7 @@ func (l *Listener) Close() error {
 	l.mu.Lock()
 	l.closed = true
 	conns := make(map[*quicgo.Conn]*session, len(l.conns))
-	for conn, s := range l.conns {
-		conns[conn] = s
-	}
+	maps.Copy(conns, l.conns)
 	l.mu.Unlock()
 	for conn, s := range conns {
 		if s == nil {

@@ -491,12 +491,21 @@ func TestRefusals(t *testing.T) {
 		cfg             DialConfig
 		want            string
 	}{
-		{"native, unknown token", transportQUIC,
-			DialConfig{Protocols: []string{"moq-lite-99"}}, "no application protocol"},
-		{"WebTransport, unknown token", transportWebTransport,
-			DialConfig{Protocols: []string{"moql"}}, "400"},
-		{"WebTransport, foreign origin", transportWebTransport,
-			DialConfig{Header: http.Header{"Origin": {"https://evil.example"}}}, "403"},
+		{
+			"native, unknown token", transportQUIC,
+			DialConfig{Protocols: []string{"moq-lite-99"}},
+			"no application protocol",
+		},
+		{
+			"WebTransport, unknown token", transportWebTransport,
+			DialConfig{Protocols: []string{"moql"}},
+			"400",
+		},
+		{
+			"WebTransport, foreign origin", transportWebTransport,
+			DialConfig{Header: http.Header{"Origin": {"https://evil.example"}}},
+			"403",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

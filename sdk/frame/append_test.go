@@ -115,8 +115,10 @@ func TestAppendCells(t *testing.T) {
 		{"small exponent", 1e-7, "1e-7"},
 		{"two digits", 1e-10, "1e-10"},
 		{"plain text", "plain", `"plain"`},
-		{"escapes", "\"\\/\b\f\n\r\t\x00\x1f\x7f<>&\u2028",
-			"\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f<>&\u2028\""},
+		{
+			"escapes", "\"\\/\b\f\n\r\t\x00\x1f\x7f<>&\u2028",
+			"\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f<>&\u2028\"",
+		},
 		{"brackets", "[{", `"[{"`},
 		{"not ascii", "Zürich 🧵", `"Zürich 🧵"`},
 		{"false", false, "false"},
