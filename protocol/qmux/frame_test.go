@@ -86,7 +86,11 @@ func TestFrameVectors(t *testing.T) {
 			frame{kind: frameAppClose, code: 7, data: []byte("bye")},
 			appendAppClose(nil, 7, "bye"),
 		},
-		{"datagram", frame{kind: frameDatagramLen, data: []byte{6, 0, 0x4d, 0xeb, 0x64, 0x67, 0x30}}, nil},
+		{
+			"datagram",
+			frame{kind: frameDatagramLen, data: []byte{6, 0, 0x4d, 0xeb, 0x64, 0x67, 0x30}},
+			nil,
+		},
 		{"ping", frame{kind: framePing, value: 5}, appendFrame(nil, framePing, 5)},
 		{"pong", frame{kind: framePong, value: 5}, appendFrame(nil, framePong, 5)},
 	}
