@@ -42,7 +42,7 @@ page shows each courier's own view of them, live.`,
 	cmd.Flags().StringVar(&dataDir, "data", "", "keep the data in this directory")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0",
 		"address of the page; port 0 picks a free one")
-	cmd.Flags().Float64Var(&rate, "writes-per-second", 10,
+	cmd.Flags().Float64Var(&rate, "writes-per-second", 20,
 		"how often a parcel changes hands, 0 to 1000")
 	return cmd
 }
@@ -68,7 +68,7 @@ func runDemo(cmd *cobra.Command, dataDir, listen string, rate float64) (err erro
 	}
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(),
 		&slog.HandlerOptions{Level: slog.LevelWarn}))
-	page := &demoPage{program: couriers.Program}
+	page := &demoPage{}
 	server, err := Start(cmd.Context(), cfg, Options{
 		Logger: logger, Version: Version(), Page: page.handler(),
 	})
@@ -100,13 +100,12 @@ func runDemo(cmd *cobra.Command, dataDir, listen string, rate float64) (err erro
 // demoPage is the demo's graph, its writer and what its page asks for.
 type demoPage struct {
 	server  *Server
-	program string
 	rates   rates
 }
 
 // prepare creates the graph and gives it its program.
 func (d *demoPage) prepare(ctx context.Context) error {
-	_, err := d.server.Service().Apply(ctx, demoGraph, d.program, admin.ApplyOptions{Create: true})
+	_, err := d.server.Service().Apply(ctx, demoGraph, couriers.Program, admin.ApplyOptions{Create: true})
 	if err != nil {
 		return fmt.Errorf("apply the demo's program: %w", err)
 	}

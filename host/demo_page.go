@@ -131,7 +131,7 @@ func (d *demoPage) write(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, err
 	}
 	if err := analysis.CheckRow(program, couriers.Relation, row); err != nil {
-		return nil, badFact("%v", err)
+		return nil, err
 	}
 	receipt, err := d.server.Service().Transact(r.Context(), demoGraph, admin.Transaction{
 		Program: program, Caller: "page",
@@ -141,7 +141,10 @@ func (d *demoPage) write(w http.ResponseWriter, r *http.Request) (any, error) {
 }
 
 func badFact(format string, args ...any) error {
-	return parse.Errors{{Message: fmt.Sprintf(format, args...)}}
+	return &admin.Problem{
+		Title: http.StatusText(http.StatusBadRequest), Status: http.StatusBadRequest,
+		Code: "fact_invalid", Detail: fmt.Sprintf(format, args...),
+	}
 }
 
 // rates turns counters into rates between two looks that are half a second
