@@ -99,8 +99,8 @@ func runDemo(cmd *cobra.Command, dataDir, listen string, rate float64) (err erro
 
 // demoPage is the demo's graph, its writer and what its page asks for.
 type demoPage struct {
-	server  *Server
-	rates   rates
+	server *Server
+	rates  rates
 }
 
 // prepare creates the graph and gives it its program.

@@ -75,9 +75,11 @@ func Report(w io.Writer, err error) int {
 	return ExitRefused
 }
 
-// NewClientCommands returns the commands apply, write, load and query.
+// NewClientCommands returns the commands apply, write, load, query and watch.
 func NewClientCommands() []*cobra.Command {
-	return []*cobra.Command{applyCommand(), writeCommand(), loadCommand(), queryCommand()}
+	return []*cobra.Command{
+		applyCommand(), writeCommand(), loadCommand(), queryCommand(), watchCommand(),
+	}
 }
 
 // command is what the four commands share: settings, --json and the wording of

@@ -95,6 +95,10 @@ type Config struct {
 
 	// Server is the REST API that the client commands talk to.
 	Server string `group:"client" default:"http://127.0.0.1:4444" check:"url" help:"URL of the server"`
+	// Connect is where watch connects as a viewer: moq for native QUIC, https for
+	// WebTransport, ws or wss for WebSocket. A server on loopback is asked for its
+	// development certificate.
+	Connect string `group:"client" default:"moq://127.0.0.1:4443" check:"viewer" help:"URL of the server's data listener"`
 	// Key is the key that the client commands send: the server's admin_key. A
 	// flag can be seen by other users of the machine: the environment or the file
 	// is better.

@@ -99,6 +99,8 @@ func (f *field) Allowed() string {
 	case "key":
 		return fmt.Sprintf(
 			"at least %d printable ASCII characters without spaces, or empty", keyBytesMin)
+	case "viewer":
+		return "a URL of moq, https, http, ws or wss with a host"
 	case "url":
 		return "a URL of http or https with a host and nothing behind it"
 	}
@@ -171,6 +173,8 @@ func (f *field) valid(c *Config) bool {
 		return isLoopback(text)
 	case "key":
 		return text == "" || isKey(text)
+	case "viewer":
+		return isViewerURL(text)
 	case "url":
 		return isServerURL(text)
 	}
@@ -217,4 +221,10 @@ func isServerURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
 		(u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == "" && u.User == nil
+}
+
+func isViewerURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Hostname() != "" && u.User == nil &&
+		slices.Contains([]string{"moq", "https", "http", "ws", "wss"}, u.Scheme)
 }

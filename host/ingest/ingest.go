@@ -62,6 +62,10 @@ type Publisher interface {
 	Deployed(turn *Turn, diff *engine.Diff)
 	// Tick is called about once a second.
 	Tick(turn *Turn, now time.Time)
+	// Tidy is called after each Tick and then between two batches as long as it
+	// returns true. It does what can wait, a small piece at a time, so that no
+	// writer waits long for it.
+	Tidy(turn *Turn, now time.Time) (more bool)
 }
 
 // Turn is what the loop lends to a task or to the Publisher; it is valid until

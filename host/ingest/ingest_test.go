@@ -33,6 +33,8 @@ type recorder struct {
 	revisions []uint64
 	sequences []uint64
 	deployed  int
+	tidied    int
+	untidy    bool                    // Tidy has more to do
 	rows      map[int64][]value.Value // of watched keys of view out
 }
 
@@ -56,6 +58,13 @@ func (r *recorder) Deployed(*ingest.Turn, *engine.Diff) {
 }
 
 func (r *recorder) Tick(*ingest.Turn, time.Time) {}
+
+func (r *recorder) Tidy(*ingest.Turn, time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tidied++
+	return r.untidy
+}
 
 func (r *recorder) last() (revision, sequence uint64) {
 	r.mu.Lock()
@@ -429,6 +438,37 @@ func TestFullQueueIsBusy(t *testing.T) {
 	if err := f.loop.Do(ctx, func(*ingest.Turn) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Do with an ended context: %v", err)
 	}
+}
+
+func TestTidyingTakesTurnsWithWriters(t *testing.T) {
+	f := start(t)
+	f.apply(edges)
+	begun := f.seen.tidies(true)
+	for f.seen.tidies(true) < begun+2 {
+		runtime.Gosched() // until the first tick has begun it
+	}
+	before := f.seen.tidies(true)
+	for i := range 50 {
+		f.write(fmt.Sprintf("+edge(7, %d)", i))
+	}
+	if f.seen.tidies(true) == before {
+		t.Error("nothing was tidied while writers came")
+	}
+	last, now := f.seen.tidies(false), time.Now()
+	f.write("+edge(7, 100)")
+	f.write("+edge(7, 101)")
+	if n := f.seen.tidies(false) - last; n > 2+int(time.Since(now)/time.Second) {
+		t.Errorf("Tidy was called %d times after it was done", n)
+	}
+}
+
+// tidies says whether Tidy has more to do from now on, and returns how often it
+// was called.
+func (r *recorder) tidies(more bool) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.untidy = more
+	return r.tidied
 }
 
 func TestStopFinishesWhatIsQueued(t *testing.T) {

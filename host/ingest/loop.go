@@ -8,7 +8,8 @@ import (
 	"github.com/heddle-live/heddle/host/journal"
 )
 
-// tickPeriod is how often the publisher may tidy up and the disk is looked at.
+// tickPeriod is how often the publisher is told the time, may begin to tidy up,
+// and the disk is looked at.
 const tickPeriod = time.Second
 
 // trimStride is by how many records the log may exceed its limit before the
@@ -25,7 +26,11 @@ func (l *Loop) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	tick := time.NewTicker(tickPeriod)
 	defer tick.Stop()
+	always := make(chan struct{})
+	close(always)
+	var untidy chan struct{} // always while the publisher has more to tidy, else nil
 	for l.failure == nil {
+		// Ready cases take turns by chance: neither writers nor tidying starve.
 		select {
 		case <-ctx.Done():
 			l.closing.Store(true)
@@ -33,6 +38,11 @@ func (l *Loop) Run(ctx context.Context) error {
 			return l.failure
 		case now := <-tick.C:
 			l.tick(work, now)
+			untidy = always
+		case <-untidy:
+			if !l.tidy(work) {
+				untidy = nil
+			}
 		case it := <-l.queue:
 			l.take(work, it)
 		}
@@ -147,7 +157,15 @@ func (l *Loop) observe() {
 	}
 }
 
-// tick lets the publisher tidy up, looks at the disk and trims the log.
+// tidy has the publisher do a piece of what can wait, and reports whether there
+// is more.
+func (l *Loop) tidy(ctx context.Context) (more bool) {
+	now := l.cfg.Now()
+	l.turn.NowMilli = now.UnixMilli()
+	return l.cfg.Publisher.Tidy(l.lend(ctx), now)
+}
+
+// tick tells the publisher the time, looks at the disk and trims the log.
 func (l *Loop) tick(ctx context.Context, now time.Time) {
 	l.turn.NowMilli = l.cfg.Now().UnixMilli()
 	l.cfg.Publisher.Tick(l.lend(ctx), now)

@@ -2,11 +2,42 @@ package client
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/heddle-live/heddle/protocol"
 	"github.com/heddle-live/heddle/protocol/lite"
 	"github.com/heddle-live/heddle/sdk/frame"
 )
+
+// Meta asks what a view is like: the parameters that make its keys, and the
+// columns of its rows. A refusal is a *ClosedError. It waits for a session until
+// ctx ends.
+func (c *Client) Meta(ctx context.Context, graph, view string) (*frame.Meta, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })()
+	broadcast, err := protocol.ParsePath(graph + "/" + view)
+	if err != nil {
+		return nil, fmt.Errorf("meta of %s/%s: %w", graph, view, err)
+	}
+	l, err := c.current(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("meta of %s: %w", broadcast, err)
+	}
+	sub, err := l.session.Subscribe(ctx, broadcast, frame.TrackMeta, lite.SubscribeOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("meta of %s: %w", broadcast, err)
+	}
+	defer sub.Close()
+	next, err := sub.Next(ctx)
+	if closed := closedBy(err); closed != nil {
+		return nil, closed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("meta of %s: %w", broadcast, err)
+	}
+	return frame.ParseMeta(next.Payload)
+}
 
 // metaCall is one reading of a view's track meta that all its keys share.
 type metaCall struct {
