@@ -19,6 +19,10 @@ import (
 // is reset, so that the frame arrives first.
 const endDelay = 200 * time.Millisecond
 
+// tidyPiece is how long Tidy works at a time, give or take a key: what a write
+// may have to wait.
+const tidyPiece = time.Millisecond
+
 // Loop is the part of a graph's write loop that views need; see ingest.Loop.
 type Loop interface {
 	Do(ctx context.Context, task func(*ingest.Turn)) error
@@ -260,16 +264,28 @@ func (g *Graph) publish(t *ingest.Turn, k *keyed, p publication) {
 	}
 }
 
-// Tick ends keys that nobody has viewed for a while, resets tracks whose last
-// frame stood long enough, and reports progress.
-func (g *Graph) Tick(t *ingest.Turn, now time.Time) {
-	for _, k := range g.sweep(now.Add(-g.dir.cfg.Linger)) {
+// Tidy ends keys that nobody has viewed for a while, as many as its time allows:
+// thousands may have lost their viewers at once.
+func (g *Graph) Tidy(t *ingest.Turn, now time.Time) (more bool) {
+	began := t.Nanos()
+	for {
+		k := g.sweep(now.Add(-g.dir.cfg.Linger))
+		if k == nil {
+			return false
+		}
 		if k.watch != nil {
 			t.Engine.Unwatch(k.watch)
 			k.watch = nil
 		}
 		k.track.Finish()
+		if t.Nanos()-began >= int64(tidyPiece) {
+			return true
+		}
 	}
+}
+
+// Tick resets tracks whose last frame stood long enough, and reports progress.
+func (g *Graph) Tick(t *ingest.Turn, now time.Time) {
 	kept := g.ending[:0]
 	for _, e := range g.ending {
 		if e.at.After(now) {
@@ -289,27 +305,21 @@ func (g *Graph) Tick(t *ingest.Turn, now time.Time) {
 	}
 }
 
-// sweep takes the keys that have been idle since before the given time out of
-// their views.
-func (g *Graph) sweep(before time.Time) []*keyed {
+// sweep takes one key that has been idle since before the given time out of its
+// view, nil if there is none.
+func (g *Graph) sweep(before time.Time) *keyed {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var swept []*keyed
-	n := 0
-	for _, i := range g.idle {
-		if i.since.After(before) {
-			break
+	for len(g.idle) > 0 && !g.idle[0].since.After(before) {
+		i := g.idle[0]
+		g.idle[0] = idler{}
+		g.idle = g.idle[1:]
+		if k := i.keyed; k.viewers == 0 && !k.gone && k.idleSince == i.since {
+			g.forgetLocked(k)
+			return k
 		}
-		n++
-		k := i.keyed
-		if k.viewers > 0 || k.gone || k.idleSince != i.since {
-			continue
-		}
-		g.forgetLocked(k)
-		swept = append(swept, k)
 	}
-	g.idle = slices.Delete(g.idle, 0, n)
-	return swept
+	return nil
 }
 
 func (g *Graph) forget(k *keyed) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,9 @@ type fixture struct {
 	metrics   views.Metrics
 	origin    lite.Origin
 	stop      func()
+
+	// Each look at the monotonic clock sets it forward by step nanoseconds.
+	step, skew atomic.Int64
 }
 
 func start(t *testing.T, adjust ...func(*views.Config)) *fixture {
@@ -64,7 +68,7 @@ func start(t *testing.T, adjust ...func(*views.Config)) *fixture {
 	began := time.Now()
 	f.loop, err = ingest.Open(t.Context(), ingest.Config{
 		Graph: "g", Journal: store, Publisher: f.graph, Now: time.Now,
-		Nanos:             func() int64 { return int64(time.Since(began)) },
+		Nanos:             func() int64 { return int64(time.Since(began)) + f.skew.Add(f.step.Load()) },
 		QueueTransactions: 64, BatchTransactions: 16, JournalRecords: 1000,
 		QuerySteps: 1_000_000, Logger: cfg.Logger,
 	})
@@ -116,12 +120,15 @@ func (f *fixture) write(text string) {
 	}
 }
 
-// settle waits until the loop has done everything that was queued, and ticks at
-// the given distance from now.
+// settle waits until the loop has done everything that was queued, and ticks and
+// tidies at the given distance from now.
 func (f *fixture) settle(after time.Duration) {
 	f.t.Helper()
 	if err := f.loop.Call(f.t.Context(), func(t *ingest.Turn) {
-		f.graph.Tick(t, time.Now().Add(after))
+		now := time.Now().Add(after)
+		f.graph.Tick(t, now)
+		for f.graph.Tidy(t, now) {
+		}
 	}); err != nil {
 		f.t.Fatal(err)
 	}
