@@ -25,6 +25,7 @@ func main() {
 	}
 	root.AddCommand(host.Commands()...)
 	root.AddCommand(bench.Command())
+	root.SetArgs(host.Arguments(os.Args[1:]))
 	err := root.ExecuteContext(ctx)
 	stop()
 	if err != nil {

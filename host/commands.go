@@ -20,6 +20,9 @@ func Commands() []*cobra.Command {
 	return append(commands, cli.NewClientCommands()...)
 }
 
+// Arguments prepares the command line's arguments for the parser of commands.
+func Arguments(args []string) []string { return cli.Arguments(args) }
+
 // Report prints the error of a command and returns the process's exit code.
 func Report(w io.Writer, err error) int { return cli.Report(w, err) }
 

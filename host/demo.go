@@ -42,7 +42,7 @@ page shows each courier's own view of them, live.`,
 	cmd.Flags().StringVar(&dataDir, "data", "", "keep the data in this directory")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0",
 		"address of the page; port 0 picks a free one")
-	cmd.Flags().Float64Var(&rate, "writes-per-second", 20,
+	cmd.Flags().Float64Var(&rate, "writes-per-second", 10,
 		"how often a parcel changes hands, 0 to 1000")
 	return cmd
 }

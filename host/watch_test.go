@@ -91,3 +91,23 @@ func TestWatchCommandFollowsChanges(t *testing.T) {
 		t.Errorf("an interrupted watch ends with %v", err)
 	}
 }
+
+func TestWriteCommandTakesADeletionFirst(t *testing.T) {
+	s := startServer(t)
+	s.apply(testProgram)
+	s.write(`{"insert":{"edge":[[1,2],[1,3],[1,4]]}}`)
+	for program, want := range map[string]string{
+		"-edge(1, 2)":                   "0 rows inserted, 1 deleted",
+		"-edge[(1, 3)]\n+edge(1, 5)":    "1 row inserted, 1 deleted",
+		"+edge(1, 6)\n-edge(1, 4)":      "1 row inserted, 1 deleted",
+		"-label(7, \"- not a flag -\")": "0 rows inserted, 0 deleted",
+	} {
+		var out bytes.Buffer
+		err := run(t.Context(), &out, host.Arguments([]string{
+			"write", "g", program, "--server", "http://" + s.running.AdminAddr(), "--key", testKey,
+		})...)
+		if err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%q: %v, %q", program, err, out.String())
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"mime"
 	"net/url"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +16,22 @@ import (
 
 	"github.com/heddle-live/heddle/admin"
 )
+
+// deletion is an argument that begins with the deletion of a fact.
+var deletion = regexp.MustCompile(`^-[a-z][A-Za-z0-9_]*\s*[(\[]`)
+
+// Arguments prepares the command line's arguments for its parser, which would
+// take a program that begins with a deletion, such as -edge(1, 2), for flags: a
+// space in front makes it an argument, and write takes the space off again.
+func Arguments(args []string) []string {
+	prepared := slices.Clone(args)
+	for i, a := range prepared {
+		if deletion.MatchString(a) {
+			prepared[i] = " " + a
+		}
+	}
+	return prepared
+}
 
 func writeCommand() *cobra.Command {
 	var key string
@@ -23,10 +41,11 @@ ends. PROGRAM holds +relation(…) to insert and -relation(…) to delete, one
 statement a line, several rows as +relation[(…), (…)]. It may be - for standard
 input. A row that is there already, or is not there, is no error.`,
 		`  heddle write shop '+edge(1, 2)'
+  heddle write shop '-edge(1, 2)'
   heddle write shop '+edge[(1, 2), (2, 3)]'
   heddle write shop - < facts.heddle`,
 		2, func(c *command, server *client, args []string) error {
-			text := []byte(args[1])
+			text := []byte(strings.TrimPrefix(args[1], " "))
 			if args[1] == "-" {
 				var err error
 				if text, err = io.ReadAll(c.InOrStdin()); err != nil {
