@@ -20,7 +20,7 @@ var killSeed = flag.Uint64("kill.seed", 0, "seed of TestKill; 0 takes a random o
 // What TestKill does, and less of it in -short mode.
 const (
 	killRounds      = 30
-	killRoundsShort = 6
+	killRoundsShort = 8
 	killWriters     = 4
 )
 
@@ -71,9 +71,10 @@ func TestKill(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	rounds := killRounds
-	if testing.Short() {
+	if testing.Short() || underRace {
 		rounds = killRoundsShort
-		t.Logf("-short: %d rounds of %d, because each restarts a server", rounds, killRounds)
+		t.Logf("-short or under the race detector: %d rounds of %d, because each restarts a server",
+			rounds, killRounds)
 	}
 	t.Logf("seed %d", seed)
 	k := &killTest{
