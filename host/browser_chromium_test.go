@@ -52,7 +52,7 @@ type devtoolsError struct {
 
 func (e *devtoolsError) Error() string { return "Chromium: " + e.Message }
 
-var errChromiumGone = errors.New("Chromium has ended")
+var errChromiumGone = errors.New("the browser has ended")
 
 // startChromium starts a browser with a profile of its own and ends it with the
 // test.
@@ -75,7 +75,7 @@ func startChromium(t *testing.T) *chromium {
 		t: t, to: to, ended: make(chan struct{}),
 		waiting: map[int]chan devtools{}, pages: map[string]*page{},
 	}
-	b.cmd = exec.CommandContext(t.Context(), chromiumPath(t),
+	b.cmd = exec.Command(chromiumPath(t),
 		"--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--user-data-dir="+profile, "--remote-debugging-pipe", "about:blank")
@@ -83,8 +83,6 @@ func startChromium(t *testing.T) *chromium {
 	b.cmd.ExtraFiles = []*os.File{fromTest, toTest} // descriptors 3 and 4
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.cmd.WaitDelay = time.Second // helpers hold standard error a little longer
-	// The helpers too, so that the profile can be removed.
-	b.cmd.Cancel = func() error { return syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }
 	err = errors.Join(b.cmd.Start(), fromTest.Close(), toTest.Close())
 	if err != nil {
 		t.Fatal(err)
@@ -115,16 +113,18 @@ func (b *chromium) stop(profile string) {
 	case <-b.ended:
 	case <-time.After(browserPatience):
 		b.t.Error("Chromium did not end")
-		_ = b.cmd.Cancel()
+		b.kill()
 		<-b.ended
 	}
 	_ = b.to.Close()
-	_ = b.cmd.Cancel() // helpers that are still there
 	err = retry(browserPatience, func() error { return os.RemoveAll(profile) })
 	if err != nil {
 		b.t.Errorf("remove Chromium's profile: %v", err)
 	}
 }
+
+// kill ends the browser with its helpers, which are its process group.
+func (b *chromium) kill() { _ = syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }
 
 // retry repeats try until it succeeds or the time is over, and returns its last
 // error.
@@ -164,6 +164,7 @@ func (b *chromium) read(from *os.File) {
 		}
 	}
 	_ = from.Close()
+	b.kill()         // while it is not waited for, its process group is no other's
 	_ = b.cmd.Wait() // killed or not, it is gone
 	close(b.ended)
 }
@@ -220,7 +221,9 @@ func (b *chromium) open(t *testing.T, url string) *page {
 	t.Helper()
 	p := &page{t: t, browser: b}
 	var target struct{ TargetID string }
-	p.must(&target, "", "Target.createTarget", map[string]any{"url": "about:blank"})
+	// A window for each: a tab behind another is hidden and draws nothing.
+	p.must(&target, "", "Target.createTarget",
+		map[string]any{"url": "about:blank", "newWindow": true})
 	p.target = target.TargetID
 	var attached struct{ SessionID string }
 	p.must(&attached, "", "Target.attachToTarget",

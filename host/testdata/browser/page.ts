@@ -84,9 +84,7 @@ function spell(rows: readonly Row[]): string {
 
 class Lab {
 	readonly faults: string[] = [];
-	/** When the client became connected or lost its session, in milliseconds. */
-	readonly statuses: { status: string; at: number }[] = [];
-	/** When sessions were asked for. */
+	/** When sessions were asked for, in milliseconds. */
 	readonly dials: number[] = [];
 
 	/** Watches that have had rows, and how long that took them all. */
@@ -105,7 +103,6 @@ class Lab {
 				return dial(url, transport, signal);
 			},
 		});
-		this.#client.on("status", (status) => this.statuses.push({ status, at: performance.now() }));
 		const began = performance.now();
 		const toldFirst = () => {
 			this.held++;
