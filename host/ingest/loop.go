@@ -16,6 +16,10 @@ const tickPeriod = time.Second
 // oldest are trimmed, so that trimming is rare.
 const trimStride = 4096
 
+// tuplesBytesKept bounds the buffer for the tuples of a batch that is kept for
+// the next: a load needs far more than the writes after it.
+const tuplesBytesKept = 1 << 20
+
 // Run takes batches until ctx ends, then finishes what is queued and returns
 // nil. It returns an error if the log failed: memory is ahead of the disk then,
 // nobody was answered, and the process must end and recover.
@@ -134,7 +138,9 @@ func (l *Loop) append(ctx context.Context) bool {
 		m.JournalSeconds(float64(l.cfg.Nanos()-before) / 1e9)
 	}
 	l.setPosition(position)
-	l.tuples = l.tuples[:0]
+	if l.tuples = l.tuples[:0]; cap(l.tuples) > tuplesBytesKept {
+		l.tuples = nil
+	}
 	return true
 }
 
