@@ -105,7 +105,8 @@ type demoPage struct {
 
 // prepare creates the graph and gives it its program.
 func (d *demoPage) prepare(ctx context.Context) error {
-	_, err := d.server.Service().Apply(ctx, demoGraph, couriers.Program, admin.ApplyOptions{Create: true})
+	_, err := d.server.Service().Apply(ctx, demoGraph, couriers.Program,
+		admin.ApplyOptions{Create: true})
 	if err != nil {
 		return fmt.Errorf("apply the demo's program: %w", err)
 	}

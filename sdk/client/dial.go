@@ -61,7 +61,8 @@ func opener(
 			return quic.DialWebTransport(ctx, target.String(), d)
 		}, nil
 	}
-	return nil, fmt.Errorf("%w: scheme %q; moq, https, http, ws and wss are known", ErrURL, u.Scheme)
+	return nil, fmt.Errorf("%w: scheme %q; moq, https, http, ws and wss are known",
+		ErrURL, u.Scheme)
 }
 
 // quicConfig decides which certificate to trust.

@@ -231,7 +231,9 @@ func (f *feed) apply(got lite.Frame, meta *frame.Meta) (frame.Outcome, error) {
 		f.publish(change, meta)
 	}
 	if change.Closed != nil {
-		return change.Outcome, &ClosedError{Code: change.Closed.Code, Message: change.Closed.Message}
+		return change.Outcome, &ClosedError{
+			Code: change.Closed.Code, Message: change.Closed.Message,
+		}
 	}
 	return change.Outcome, nil
 }
