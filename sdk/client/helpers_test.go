@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -73,12 +74,8 @@ func (o *origin) counts() (asked, open map[string]int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	asked, open = make(map[string]int), make(map[string]int)
-	for k, v := range o.asked {
-		asked[k] = v
-	}
-	for k, v := range o.open {
-		open[k] = v
-	}
+	maps.Copy(asked, o.asked)
+	maps.Copy(open, o.open)
 	return asked, open
 }
 
