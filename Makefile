@@ -10,6 +10,9 @@ CORE    := ./engine/... ./protocol/... ./sdk/... ./host/...
 # The programs under .ci are no part of the module's packages.
 CI      := ./.ci/testrun
 
+# Where .ci/install puts Node if the machine's is too old.
+export PATH := $(CURDIR)/.ci/node/bin:$(PATH)
+
 FUZZTIME ?= 30s
 
 .DEFAULT_GOAL := help
@@ -121,4 +124,4 @@ tools: ## build the pinned tools once
 
 .PHONY: clean
 clean: ## remove what builds leave behind
-	rm -rf heddle cover.prof sdk/js/node_modules
+	rm -rf heddle cover.prof sdk/js/node_modules .ci/node
