@@ -102,7 +102,7 @@ func (e *Engine) carryTables(p *analysis.Program) []*relation.Relation {
 				continue
 			}
 		}
-		tables[i] = relation.New(len(r.Columns), false)
+		tables[i] = relation.New(len(r.Columns), 0)
 	}
 	return tables
 }

@@ -12,61 +12,18 @@ type component struct {
 
 	// Of a recursive component:
 
-	// clock is the last rank given. Ranks are its values in order of derivation,
-	// so that every row has a proof by premises that are older than itself.
+	// clock is the last rank given. Ranks are its values in the order in which
+	// rows entered.
 	clock      uint64
-	suspects   []suspect // a heap, oldest first: rows that lost a derivation
-	candidates []place   // rows that gained one, first in first out
-	dead       []place   // rows hidden while this component is being settled
+	suspects   []place // visible rows that lost their last derivation by older rows
+	candidates []place // invisible rows that gained a derivation
+	dead       []place // rows hidden while this component is being settled
 }
 
 // place is a row of a predicate.
 type place struct {
 	predicate *predicate
 	row       relation.RowID
-}
-
-type suspect struct {
-	place
-	rank uint64
-}
-
-func (c *component) pushSuspect(s suspect) {
-	h := append(c.suspects, s)
-	i := len(h) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if h[up].rank <= h[i].rank {
-			break
-		}
-		h[up], h[i] = h[i], h[up]
-		i = up
-	}
-	c.suspects = h
-}
-
-func (c *component) popSuspect() suspect {
-	h := c.suspects
-	top := h[0]
-	last := len(h) - 1
-	h[0] = h[last]
-	h = h[:last]
-	for i := 0; ; {
-		down := 2*i + 1
-		if down >= last {
-			break
-		}
-		if down+1 < last && h[down+1].rank < h[down].rank {
-			down++
-		}
-		if h[i].rank <= h[down].rank {
-			break
-		}
-		h[i], h[down] = h[down], h[i]
-		i = down
-	}
-	c.suspects = h
-	return top
 }
 
 // stronglyConnected numbers the components of a graph of reads (edges[v] lists

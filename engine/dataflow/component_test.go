@@ -48,21 +48,3 @@ func TestStronglyConnected(t *testing.T) {
 		}
 	}
 }
-
-// TestSuspectsComeOldestFirst checks the heap.
-func TestSuspectsComeOldestFirst(t *testing.T) {
-	c := &component{}
-	g := rand.New(rand.NewPCG(1, 2))
-	var want []uint64
-	for range 500 {
-		rank := g.Uint64N(200)
-		want = append(want, rank)
-		c.pushSuspect(suspect{rank: rank})
-	}
-	slices.Sort(want)
-	for i, rank := range want {
-		if got := c.popSuspect().rank; got != rank {
-			t.Fatalf("suspect %d has rank %d, want %d", i, got, rank)
-		}
-	}
-}

@@ -62,8 +62,7 @@ func newTransformer(c Config) *transformer {
 }
 
 func (t *transformer) newPredicate(kind predicateKind, arity int) *predicate {
-	p := &predicate{number: len(t.predicates), kind: kind, goal: -1}
-	p.table = relation.New(arity, kind != root)
+	p := &predicate{number: len(t.predicates), kind: kind, arity: arity, goal: -1}
 	t.predicates = append(t.predicates, p)
 	return p
 }
@@ -72,6 +71,7 @@ func (t *transformer) input(id analysis.RelationID) *predicate {
 	p, ok := t.inputs[id]
 	if !ok {
 		p = &predicate{number: len(t.predicates), kind: base, goal: -1, table: t.tables[id]}
+		p.arity = p.table.Arity()
 		t.predicates = append(t.predicates, p)
 		t.inputs[id] = p
 	}

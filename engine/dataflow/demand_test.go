@@ -36,7 +36,7 @@ func config(t testing.TB, source string) Config {
 	for _, r := range program.Relations {
 		var table *relation.Relation
 		if !r.Derived {
-			table = relation.New(len(r.Columns), false)
+			table = relation.New(len(r.Columns), 0)
 		}
 		c.Tables = append(c.Tables, table)
 	}

@@ -4,12 +4,15 @@ package dataflow
 
 import "github.com/heddle-live/heddle/engine/relation"
 
+// recounting tells whether derivations are counted again after each Settle.
+const recounting = true
+
 // invariantRowsMax is the size of a table above which it is not looked at: the
 // check of a commit is linear in the rows.
 const invariantRowsMax = 4096
 
 // checkInvariants panics unless every row is settled: inputs visible if wanted,
-// counted rows if derived, recursive rows under a rank that their proof respects.
+// derived rows with as many derivations as they count.
 func (n *Network) checkInvariants() {
 	if n.err != nil {
 		return
@@ -34,19 +37,55 @@ func (n *Network) checkInvariants() {
 
 func (n *Network) checkRow(p *predicate, id relation.RowID) {
 	flags := p.table.Flags(id)
-	if flags&(queued|unproven|fallen) != 0 {
+	if flags&(queued|fallen) != 0 {
 		panic("dataflow: a row is not settled after Settle")
 	}
-	switch {
-	case p.kind.isInput():
+	if p.kind.isInput() {
 		if flags&wanted == 0 {
 			panic("dataflow: an input row is visible that nobody wants")
 		}
-	case p.table.Counter(id) == 0:
-		panic("dataflow: a visible row has no derivation or rank")
-	case p.component.recursive && !n.transient:
-		if !n.proved(place{p, id}, p.table.Counter(id)) {
-			panic("dataflow: a recursive row has no proof by older rows")
+		return
+	}
+	s := support{all: p.table.Counter(id, 0), founded: p.table.Counter(id, 0)}
+	if p.component.recursive {
+		s = loadSupport(p.table, id)
+	}
+	if s.founded == 0 {
+		panic("dataflow: a visible row has no founded derivation")
+	}
+	if n.transient {
+		return // its base tables lack the indexes to look from the head
+	}
+	if n.derivations(p, id, s.rank) != s {
+		panic("dataflow: a row has not as many derivations as it counts")
+	}
+}
+
+// recounter counts the derivations that a plan reaches, while it is on.
+type recounter struct {
+	support
+	on bool
+}
+
+// takes reports whether the present derivation is to be counted, not made.
+func (r *recounter) takes(n *Network) bool {
+	if r.on {
+		r.all++
+		if n.isFounded(r.rank) {
+			r.founded++
 		}
 	}
+	return r.on
+}
+
+// derivations counts the derivations of a row, by plans that start from it.
+func (n *Network) derivations(p *predicate, id relation.RowID, rank uint64) support {
+	n.recount = recounter{support: support{rank: rank}, on: true}
+	for _, pl := range p.proofs {
+		if n.begin(pl, p.table.Row(id)) {
+			n.run(0)
+		}
+	}
+	n.recount.on = false
+	return n.recount.support
 }

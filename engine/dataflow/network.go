@@ -1,9 +1,9 @@
 // Package dataflow keeps derived relations up to date: it rewrites a checked
 // program for a set of goals so that only demanded rows are derived, compiles
 // plans from the rules, and carries each change of a base relation or of a demand
-// through them. Non-recursive rows count their derivations; recursive rows carry
-// ranks, the order in which they were first derived, and fall when no proof by
-// older rows is left.
+// through them. Rows count their derivations. Recursive rows also have ranks, the
+// order in which they entered, count apart the derivations by older rows, and fall
+// with the last of these.
 //
 // Its unit is the Network. It interns nothing but constants, knows no journal, no
 // views' clients and no time. One goroutine, the graph's loop, does everything to
@@ -29,7 +29,6 @@ var (
 const (
 	wanted    relation.Flags = 2 << iota // an input row that should be visible
 	queued                               // in its predicate's queue or among the candidates
-	unproven                             // a candidate that lost a derivation while it waited
 	fallen                               // among its component's dead
 	Held                                 // the caller still needs the row, even if invisible
 	FlagsFree                            // the first flag that the network leaves alone
@@ -83,9 +82,8 @@ type Network struct {
 	plan      *plan
 	started   place // the row that a reader's plan starts from
 	sign      int
-	proving   bool
-	limit     uint64 // ranks at or above it are no premises of the proof
-	stop      bool   // a proof was found or the network halted
+	stop      bool // the network halted
+	recount   recounter
 
 	steps     uint64
 	stepsMax  uint64 // the next step count that needs attention
@@ -134,7 +132,7 @@ func New(c Config) (*Network, error) {
 	return n, nil
 }
 
-// connect groups the predicates into components.
+// connect groups the predicates into components and makes their tables.
 func (n *Network) connect(rules []*rule) {
 	edges := make([][]int, len(n.predicates))
 	self := make([]bool, len(n.predicates))
@@ -156,10 +154,21 @@ func (n *Network) connect(rules []*rule) {
 		c.recursive = c.recursive || self[i] || len(c.members) > 1
 		p.component = c
 	}
+	for _, p := range n.predicates {
+		switch {
+		case p.kind == base: // the caller's table
+		case p.kind == root:
+			p.table = relation.New(p.arity, 0)
+		case p.component.recursive:
+			p.table = relation.New(p.arity, supportCounters)
+		default:
+			p.table = relation.New(p.arity, 1)
+		}
+	}
 }
 
 // compile makes the plans. A transient network only ever gains rows, and none of
-// its base: it needs no proofs and no plans that start from base rows.
+// its base: it needs no plans that start from base rows.
 func (n *Network) compile(rules []*rule) {
 	registers := 0
 	for _, r := range rules {
@@ -170,14 +179,14 @@ func (n *Network) compile(rules []*rule) {
 			}
 			a.predicate.readers = append(a.predicate.readers, n.newPlan(r, i))
 		}
-		if r.head.predicate.component.recursive && !n.transient {
+		if recounting && !n.transient {
 			p := r.head.predicate
 			p.proofs = append(p.proofs, n.newPlan(r, -1))
 		}
 	}
 	n.registers = make([]value.ID, registers)
 	for _, g := range n.goals {
-		if g.parameters > 0 && g.parameters < g.result.table.Arity() {
+		if g.parameters > 0 && g.parameters < g.result.arity {
 			g.keys = g.result.table.Index(1<<g.parameters - 1)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"github.com/heddle-live/heddle/engine/value"
 )
 
-// plan evaluates one rule from one row. The row is either one of the body atom
-// that changes (a reader's plan) or the head whose proof is looked for (a proof).
+// plan evaluates one rule from one row of a body atom that changes. With the build
+// tag invariants there are also plans that start from a row of the head.
 type plan struct {
 	head     *predicate
 	headFrom []operand
@@ -20,8 +20,9 @@ type plan struct {
 
 	steps []step
 	// inside tells that the starting row's predicate is of the head's own
-	// recursive component.
-	inside bool
+	// recursive component; insiders are the steps whose predicates are.
+	inside   bool
+	insiders []int
 
 	// other is the same plan driven from a demand: it scans the rows of driver
 	// first. It is taken where they are fewer than the rows that the first step
@@ -63,9 +64,10 @@ type step struct {
 	// it in the rule and has the same predicate, so that a derivation that uses
 	// the row twice is counted once.
 	exclude bool
-	// inside: the atom is of the head's own recursive component, and a proof may
-	// use only rows older than the head.
+	// inside: the atom is of the head's own recursive component, and the step
+	// notes its present row, whose rank will be asked for.
 	inside bool
+	row    relation.RowID
 	filter filter
 
 	// Of a step without an index in a transient network: the columns that it
@@ -121,7 +123,11 @@ func (n *Network) planFrom(r *rule, start, first int) *plan {
 	for i := p.next(taken, first); i >= 0; i = p.next(taken, -1) {
 		taken[i] = true
 		exclude := start >= 0 && i > start && r.body[i].predicate == r.body[start].predicate
-		p.plan.steps = append(p.plan.steps, p.step(r.body[i], exclude))
+		s := p.step(r.body[i], exclude)
+		if s.inside {
+			p.plan.insiders = append(p.plan.insiders, len(p.plan.steps))
+		}
+		p.plan.steps = append(p.plan.steps, s)
 		p.bound.bind(r.body[i])
 		p.placeFilters()
 	}

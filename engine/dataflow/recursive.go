@@ -2,53 +2,115 @@ package dataflow
 
 import "github.com/heddle-live/heddle/engine/relation"
 
+// support is what holds a row of a recursive component. Its two numbers of
+// derivations cost about as much to keep as one, and spare every search for
+// another derivation when one goes: in a large posting list such a search costs
+// more than all that the commit does otherwise.
+type support struct {
+	// rank is the component's clock when the row entered.
+	rank uint64
+	// all counts the derivations whose premises are all visible. While the row is
+	// visible, founded counts those among them whose premises inside the component
+	// are all older than the row: a row with one of these does not hold itself up
+	// by way of others.
+	all, founded uint64
+}
+
+// A support stands in two counters, in fields of 48, 40 and 40 bits: no engine
+// lives to see more rows enter or derivations made.
+const (
+	supportCounters = 2
+	countBits       = 40
+	countMax        = 1<<countBits - 1
+	rankLowBits     = 64 - countBits
+)
+
+func loadSupport(table *relation.Relation, id relation.RowID) support {
+	a, b := table.Counter(id, 0), table.Counter(id, 1)
+	return support{
+		rank: a>>countBits | b>>countBits<<rankLowBits,
+		all:  a & countMax, founded: b & countMax,
+	}
+}
+
+func storeSupport(table *relation.Relation, id relation.RowID, s support) {
+	table.SetCounter(id, 0, s.all|s.rank<<countBits)
+	table.SetCounter(id, 1, s.founded|s.rank>>rankLowBits<<countBits)
+}
+
+func rankOf(table *relation.Relation, id relation.RowID) uint64 {
+	return loadSupport(table, id).rank
+}
+
 // deriveRecursive receives a derivation, or the loss of one, of a row in a
-// recursive component. Such rows are not counted: a row that gains a derivation
-// becomes a candidate, one that loses one a suspect.
+// recursive component. An invisible row that gains one becomes a candidate; a
+// visible one that loses its last founded one becomes a suspect.
 func (n *Network) deriveRecursive() {
 	head := n.plan.head
 	c := head.component
 	if n.sign > 0 {
 		id, _ := head.table.Add(n.plan.headRow)
-		if head.table.Flags(id)&(relation.Visible|queued) == 0 {
+		s := loadSupport(head.table, id)
+		s.all++
+		switch flags := head.table.Flags(id); {
+		case flags&relation.Visible != 0:
+			if n.isFounded(s.rank) {
+				s.founded++
+			}
+		case flags&queued == 0:
 			head.table.SetFlags(id, queued)
 			c.candidates = append(c.candidates, place{head, id})
 			n.schedule(c)
 		}
+		storeSupport(head.table, id, s)
 		return
 	}
 	id, ok := head.table.Find(n.plan.headRow)
 	if !ok {
-		return
+		panic("dataflow: a derivation goes of a row that does not exist")
 	}
-	switch flags := head.table.Flags(id); {
-	case flags&relation.Visible != 0:
-	case flags&queued != 0:
-		// A candidate from earlier in this commit: what it was derived from may be
-		// just what goes.
-		head.table.SetFlags(id, unproven)
-		return
-	default: // it fell already
-		return
+	s := loadSupport(head.table, id)
+	if s.all == 0 {
+		panic("dataflow: a derivation goes that was never counted")
 	}
-	rank := head.table.Counter(id)
-	// A row older than the lost premise has a proof that does not need it.
-	if n.plan.inside && rank < n.started.predicate.table.Counter(n.started.row) {
-		return
+	s.all--
+	if head.table.IsVisible(id) && n.isFounded(s.rank) {
+		if s.founded == 0 {
+			panic("dataflow: a founded derivation goes that was never counted")
+		}
+		if s.founded--; s.founded == 0 {
+			c.suspects = append(c.suspects, place{head, id})
+			n.schedule(c)
+		}
 	}
-	c.pushSuspect(suspect{place{head, id}, rank})
-	n.schedule(c)
+	storeSupport(head.table, id, s)
+}
+
+// isFounded reports whether all premises of the running plan's present derivation
+// that are inside the head's component are older than rank. Ranks stay while rows
+// are visible, so the answer is the same when the derivation comes and goes.
+func (n *Network) isFounded(rank uint64) bool {
+	pl := n.plan
+	if pl.inside && rankOf(n.started.predicate.table, n.started.row) >= rank {
+		return false
+	}
+	for _, i := range pl.insiders {
+		if s := &pl.steps[i]; rankOf(s.predicate.table, s.row) >= rank {
+			return false
+		}
+	}
+	return true
 }
 
 // settleRecursive brings a recursive component in line with everything below it,
-// which is settled. The invariant before and after: each visible row has a rank
-// and a proof whose premises inside the component all have smaller ranks.
+// which is settled. The invariant before and after: each visible row has a founded
+// derivation, and so by induction a proof from outside the component.
 func (n *Network) settleRecursive(c *component) {
 	n.dropSuspects(c)
 	// What fell may stand on younger rows that did not.
 	for _, d := range c.dead {
-		if !d.predicate.table.IsVisible(d.row) && n.proved(d, ^uint64(0)) {
-			n.enter(c, d)
+		if !d.predicate.table.IsVisible(d.row) {
+			n.enterIfDerived(c, d)
 		}
 	}
 	for i := 0; i < len(c.candidates) && n.err == nil; i++ {
@@ -68,49 +130,44 @@ func (n *Network) settleRecursive(c *component) {
 	c.dead = c.dead[:0]
 }
 
-// dropSuspects hides every suspect that has no proof by older rows, oldest first.
-// The rows that lose by it are younger and become suspects in turn, so each row
-// is judged once, after all that it may stand on.
+// dropSuspects hides every suspect that has got no founded derivation again. The
+// rows that lose by it may become suspects in turn.
 func (n *Network) dropSuspects(c *component) {
-	judged := uint64(0)
-	for len(c.suspects) > 0 {
-		s := c.popSuspect()
-		if s.rank == judged {
+	for i := 0; i < len(c.suspects); i++ {
+		s := c.suspects[i]
+		table := s.predicate.table
+		if !table.IsVisible(s.row) || loadSupport(table, s.row).founded > 0 {
 			continue
 		}
-		judged = s.rank
-		if n.proved(s.place, s.rank) {
-			continue
-		}
-		s.predicate.table.SetFlags(s.row, fallen)
-		c.dead = append(c.dead, s.place)
+		table.SetFlags(s.row, fallen)
+		c.dead = append(c.dead, s)
 		n.hide(s.predicate, s.row)
 	}
 	if cap(c.suspects) > queueKept {
 		c.suspects = nil
 	}
+	c.suspects = c.suspects[:0]
 }
 
-// tryCandidate lets a candidate enter. Those that lost a derivation while they
-// waited must prove themselves; if they can only do so later, by a row that enters
-// after them, they will be derived again by that row.
+// tryCandidate lets a candidate enter that still has a derivation.
 func (n *Network) tryCandidate(c *component, p place) {
 	table := p.predicate.table
-	flags := table.Flags(p.row)
-	table.ClearFlags(p.row, queued|unproven)
-	if flags&relation.Visible != 0 {
-		return
-	}
-	if flags&unproven != 0 && !n.proved(p, ^uint64(0)) {
+	table.ClearFlags(p.row, queued)
+	if !table.IsVisible(p.row) {
+		n.enterIfDerived(c, p)
 		dropIfIdle(table, p.row)
-		return
 	}
-	n.enter(c, p)
 }
 
-// enter makes a row visible under a new rank, younger than all its premises.
-func (n *Network) enter(c *component, p place) {
+// enterIfDerived makes an invisible row visible if it has a derivation, under a new
+// rank: it is younger than all its premises.
+func (n *Network) enterIfDerived(c *component, p place) {
+	s := loadSupport(p.predicate.table, p.row)
+	if s.all == 0 {
+		return
+	}
 	c.clock++
-	p.predicate.table.SetCounter(p.row, c.clock)
+	s.rank, s.founded = c.clock, s.all
+	storeSupport(p.predicate.table, p.row, s)
 	n.show(p.predicate, p.row)
 }

@@ -11,13 +11,14 @@ import (
 // demand, or the result of a goal.
 type predicate struct {
 	number int
-	table  *relation.Relation
+	arity  int
+	table  *relation.Relation // made when components are known, but for base
 	kind   predicateKind
 	goal   int // of a root or a result
 
 	component *component
 	readers   []*plan // one for each body atom of this predicate that may change
-	proofs    []*plan // head-bound, one for each rule of a recursive predicate
+	proofs    []*plan // one for each rule with this head, made for recounting only
 
 	// queue holds the rows, flagged queued, whose visibility may have to change.
 	// Recursive predicates use their component's candidates and suspects instead.

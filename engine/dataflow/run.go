@@ -35,23 +35,6 @@ func (n *Network) read(p *predicate, id relation.RowID, sign int) {
 	}
 }
 
-// proved reports whether a row of a recursive component has a derivation whose
-// premises inside the component all have ranks below limit.
-func (n *Network) proved(p place, limit uint64) bool {
-	n.proving, n.limit = true, limit
-	for _, pl := range p.predicate.proofs {
-		if n.begin(pl, p.predicate.table.Row(p.row)) {
-			n.run(0)
-			if n.stop {
-				break
-			}
-		}
-	}
-	found := n.stop
-	n.proving, n.stop = false, false
-	return found
-}
-
 // begin loads the row that a plan starts from and reports whether it matches.
 func (n *Network) begin(pl *plan, row []value.ID) bool {
 	for _, c := range pl.constants {
@@ -114,6 +97,7 @@ func (n *Network) run(i int) {
 	case stepProbe:
 		n.count(1)
 		if id, ok := table.Find(s.keyRow); ok && table.IsVisible(id) && n.admits(s, id) {
+			s.row = id
 			n.run(i + 1)
 		}
 	case stepLookup:
@@ -173,22 +157,19 @@ func (n *Network) visit(i int, s *step, id relation.RowID) {
 			return
 		}
 	}
+	s.row = id
 	n.run(i + 1)
 }
 
-// admits applies the two exceptions of visible rows: the row that started the
-// plan, right of itself; and, in a proof, rows that are no older than the head.
+// admits applies the exception of visible rows: the row that started the plan,
+// right of itself.
 func (n *Network) admits(s *step, id relation.RowID) bool {
-	if s.exclude && id == n.started.row {
-		return false
-	}
-	return !n.proving || !s.inside || s.predicate.table.Counter(id) < n.limit
+	return !s.exclude || id != n.started.row
 }
 
 // conclude is reached when every atom and filter of the body holds.
 func (n *Network) conclude() {
-	if n.proving {
-		n.stop = true
+	if n.recount.takes(n) {
 		return
 	}
 	pl := n.plan

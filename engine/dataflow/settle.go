@@ -95,7 +95,7 @@ func (n *Network) settleCounted(p *predicate) {
 		flags := table.Flags(id)
 		present := flags&wanted != 0
 		if !p.kind.isInput() {
-			present = table.Counter(id) != 0
+			present = table.Counter(id, 0) != 0
 		}
 		switch visible := flags&relation.Visible != 0; {
 		case present && !visible:
@@ -161,14 +161,14 @@ func (n *Network) derive() {
 	}
 	if n.sign > 0 {
 		id, _ := head.table.Add(n.plan.headRow)
-		head.table.SetCounter(id, head.table.Counter(id)+1)
+		head.table.SetCounter(id, 0, head.table.Counter(id, 0)+1)
 		n.enqueue(head, id)
 		return
 	}
 	id, ok := head.table.Find(n.plan.headRow)
-	if !ok || head.table.Counter(id) == 0 {
+	if !ok || head.table.Counter(id, 0) == 0 {
 		panic("dataflow: a derivation goes that was never counted")
 	}
-	head.table.SetCounter(id, head.table.Counter(id)-1)
+	head.table.SetCounter(id, 0, head.table.Counter(id, 0)-1)
 	n.enqueue(head, id)
 }

@@ -33,7 +33,7 @@ const (
 // Relation is a set of rows of one arity. The zero value is not usable; see New.
 type Relation struct {
 	arity  int
-	stride int // cells, flags, and two words of counter where there is one
+	stride int // cells, flags, and two words for each counter
 	// Rows lie in chunks of chunkRows; only the first is ever recopied, while it
 	// is smaller than that. No chunk holds pointers.
 	chunks  [][]value.ID
@@ -46,14 +46,9 @@ type Relation struct {
 }
 
 // New returns an empty relation of the given arity; only the first 64 columns can
-// be indexed. With counted, every
-// row has a 64-bit counter for its caller's use.
-func New(arity int, counted bool) *Relation {
-	r := &Relation{arity: arity, stride: arity + 1, set: newTable()}
-	if counted {
-		r.stride += 2
-	}
-	return r
+// be indexed. Every row has that many 64-bit counters for its caller's use.
+func New(arity, counters int) *Relation {
+	return &Relation{arity: arity, stride: arity + 1 + 2*counters, set: newTable()}
 }
 
 // Arity returns the number of cells of each row.
@@ -92,17 +87,17 @@ func (r *Relation) SetFlags(id RowID, f Flags) { r.record(id)[r.arity] |= value.
 // ClearFlags clears the given flags of a row, which must not include Visible.
 func (r *Relation) ClearFlags(id RowID, f Flags) { r.record(id)[r.arity] &^= value.ID(f) }
 
-// Counter returns the counter of a row; the relation must be counted. A new row's
-// counter is 0.
-func (r *Relation) Counter(id RowID) uint64 {
-	rec := r.record(id)
-	return uint64(rec[r.arity+1]) | uint64(rec[r.arity+2])<<32
+// Counter returns counter c of a row, which must be below the number given to New.
+// The counters of a new row are 0.
+func (r *Relation) Counter(id RowID, c int) uint64 {
+	rec := r.record(id)[r.arity+1+2*c:]
+	return uint64(rec[0]) | uint64(rec[1])<<32
 }
 
-// SetCounter sets the counter of a row; the relation must be counted.
-func (r *Relation) SetCounter(id RowID, n uint64) {
-	rec := r.record(id)
-	rec[r.arity+1], rec[r.arity+2] = value.ID(n), value.ID(n>>32)
+// SetCounter sets counter c of a row.
+func (r *Relation) SetCounter(id RowID, c int, n uint64) {
+	rec := r.record(id)[r.arity+1+2*c:]
+	rec[0], rec[1] = value.ID(n), value.ID(n>>32)
 }
 
 // Find returns the row with these cells, visible or not, and false if there is

@@ -27,7 +27,7 @@ func TestRandomOperations(t *testing.T) {
 		for _, domain := range []int{3, 40, 3000} {
 			t.Run(fmt.Sprintf("arity=%d/domain=%d", arity, domain), func(t *testing.T) {
 				g := rand.New(rand.NewPCG(seed, uint64(arity*10_000+domain)))
-				r := New(arity, arity%2 == 1)
+				r := New(arity, arity%3)
 				sets := []Columns{}
 				for set := Columns(1); set < 1<<arity-1; set++ {
 					sets = append(sets, set)
@@ -73,11 +73,11 @@ func operate(t *testing.T, g *rand.Rand, r *Relation, rows model, key [3]value.I
 		if !made || r.Flags(id) != 0 || !slices.Equal(r.Row(id), row) {
 			t.Fatalf("new row %v: made %v, flags %b, cells %v", row, made, r.Flags(id), r.Row(id))
 		}
-		if r.stride > r.arity+1 {
-			if n := r.Counter(id); n != 0 {
+		for c := range r.Arity() % 3 {
+			if n := r.Counter(id, c); n != 0 {
 				t.Fatalf("a new row counts %d", n)
 			}
-			r.SetCounter(id, 1<<40+uint64(id))
+			r.SetCounter(id, c, 1<<(40+c)+uint64(id))
 		}
 		rows[key] = false
 		if g.IntN(4) > 0 {
@@ -95,8 +95,10 @@ func operate(t *testing.T, g *rand.Rand, r *Relation, rows model, key [3]value.I
 		r.Show(id)
 		rows[key] = true
 	default:
-		if r.stride > r.arity+1 && r.Counter(id) != 1<<40+uint64(id) {
-			t.Fatalf("counter %d", r.Counter(id))
+		for c := range r.Arity() % 3 {
+			if n := r.Counter(id, c); n != 1<<(40+c)+uint64(id) {
+				t.Fatalf("counter %d is %d", c, n)
+			}
 		}
 		r.Drop(id)
 		delete(rows, key)
@@ -177,7 +179,7 @@ func compareIndex(t *testing.T, r *Relation, ix *Index, rows model) {
 // TestGrowth fills a relation far past its first chunk and checks that no table
 // has a segment that grows by a large move.
 func TestGrowth(t *testing.T) {
-	r := New(2, false)
+	r := New(2, 0)
 	ix, unique := r.Index(1), r.Index(2)
 	const rows = 300_000
 	for i := range value.ID(rows) {
@@ -209,7 +211,7 @@ func TestGrowth(t *testing.T) {
 }
 
 func TestEmptyRelationGivesMemoryBack(t *testing.T) {
-	r := New(2, false)
+	r := New(2, 0)
 	r.Index(1)
 	const rows = 2 * chunkRows
 	for round := range 2 {
@@ -232,7 +234,7 @@ func TestEmptyRelationGivesMemoryBack(t *testing.T) {
 }
 
 func TestBestIndex(t *testing.T) {
-	r := New(3, false)
+	r := New(3, 0)
 	one, two := r.Index(0b001), r.Index(0b011)
 	for bound, want := range map[Columns]*Index{0b111: two, 0b011: two, 0b101: one, 0b110: nil} {
 		if got := r.BestIndex(bound); got != want {
@@ -246,7 +248,7 @@ func TestBestIndex(t *testing.T) {
 }
 
 func TestOperationsAllocateNothing(t *testing.T) {
-	r := New(2, true)
+	r := New(2, 1)
 	r.Index(1)
 	for i := range value.ID(1000) {
 		id, _ := r.Add([]value.ID{i % 10, i})
@@ -272,7 +274,7 @@ func BenchmarkInsert(b *testing.B) {
 			var worst time.Duration
 			var r *Relation
 			for b.Loop() {
-				r = New(2, false)
+				r = New(2, 0)
 				r.Index(1)
 				g := rand.New(rand.NewPCG(1, 2))
 				row := make([]value.ID, 2)
@@ -296,7 +298,7 @@ func BenchmarkInsert(b *testing.B) {
 func BenchmarkFind(b *testing.B) {
 	for _, rows := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) {
-			r := New(2, false)
+			r := New(2, 0)
 			for i := range value.ID(rows) {
 				r.Add([]value.ID{i / 10, i})
 			}
