@@ -79,7 +79,7 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 	}
 	e.families, e.views = nil, make(map[string]*family, len(p.Views))
 	for i := range p.Views {
-		f := &family{number: i, view: &p.Views[i]}
+		f := e.newFamily(i, &p.Views[i])
 		e.families = append(e.families, f)
 		e.views[f.view.Name] = f
 	}
@@ -121,39 +121,26 @@ func (e *Engine) keepBaselines() []*Key {
 	}
 	for _, k := range keys {
 		if !k.hasBaseline {
-			k.baseline = e.reportedRows(k)
-			k.hasBaseline = true
+			k.baseline, k.hasBaseline = e.outputIDs(k), true
 		}
-		k.touched, k.ordered = nil, false
+		k.rows, k.pending = nil, 0
 	}
 	return keys
 }
 
-// reportedRows returns what was last told of a key, as sorted output rows.
-func (e *Engine) reportedRows(k *Key) []value.ID {
-	goal := k.family.number
-	table := e.network.Result(goal)
-	rows := slices.DeleteFunc(e.network.Rows(goal, k.ids, nil), func(row relation.RowID) bool {
-		return table.Flags(row)&reported == 0
-	})
-	for _, row := range k.touched {
-		if flags := table.Flags(row); flags&reported != 0 && flags&relation.Visible == 0 {
-			rows = append(rows, row)
-		}
-	}
-	return e.outputIDs(k.family, rows)
-}
-
-// outputIDs sorts result rows and returns their output cells, flat.
-func (e *Engine) outputIDs(f *family, rows []relation.RowID) []value.ID {
-	e.sortRows(f, rows)
-	table, outputs := e.network.Result(f.number), e.network.Outputs(f.number)
-	flat := make([]value.ID, 0, len(rows)*len(outputs))
-	for _, id := range rows {
-		for _, o := range outputs {
-			cell := o.Constant
-			if o.Column >= 0 {
-				cell = table.Row(id)[o.Column]
+// outputIDs returns the rows of a key as they are told, in ids.
+func (e *Engine) outputIDs(k *Key) []value.ID {
+	f := k.family
+	flat := make([]value.ID, 0, len(k.rows)/f.width*len(f.outputs))
+	for at := 0; at < len(k.rows); at += f.width {
+		for _, o := range f.outputs {
+			cell := o.cell
+			switch o.from {
+			case fromCell:
+				cell = k.rows[at+o.at]
+			case fromParameter:
+				cell = k.ids[o.at]
+			case fromConstant:
 			}
 			flat = append(flat, cell)
 		}
@@ -164,17 +151,19 @@ func (e *Engine) outputIDs(f *family, rows []relation.RowID) []value.ID {
 // rewatch puts the demand of the keys into a new network. Keys whose result is
 // what was told last are then as if just watched; the others are touched.
 func (e *Engine) rewatch(keys []*Key) {
-	e.touched = nil
+	e.touched, e.pending = nil, nil
 	for _, k := range keys {
 		k.family = e.views[k.family.view.Name]
 		e.demand(k)
 	}
-	e.settleSilently()
+	e.settleSilently(nil)
+	for _, k := range keys {
+		e.take(k)
+	}
+	e.pending = nil
 	for _, k := range keys {
 		k.listed = false
-		rows := e.network.Rows(k.family.number, k.ids, nil)
-		now := e.outputIDs(k.family, rows)
-		if slices.Equal(now, k.baseline) {
+		if slices.Equal(e.outputIDs(k), k.baseline) {
 			k.baseline, k.hasBaseline = nil, false
 			continue
 		}
@@ -182,11 +171,10 @@ func (e *Engine) rewatch(keys []*Key) {
 	}
 }
 
-// diffBaseline collects how a key's result differs from its baseline.
+// diffBaseline collects how a key's rows differ from its baseline.
 func (e *Engine) diffBaseline(k *Key) {
 	width := len(k.Columns())
-	rows := e.network.Rows(k.family.number, k.ids, nil)
-	now, old := e.outputIDs(k.family, rows), k.baseline
+	now, old := e.outputIDs(k), k.baseline
 	k.baseline, k.hasBaseline = nil, false
 	e.insert, e.retract = e.insert[:0], e.retract[:0]
 	for len(now) > 0 || len(old) > 0 {
@@ -211,10 +199,6 @@ func (e *Engine) diffBaseline(k *Key) {
 		if c >= 0 {
 			old = old[width:]
 		}
-	}
-	table := e.network.Result(k.family.number)
-	for _, row := range rows {
-		table.SetFlags(row, reported)
 	}
 }
 

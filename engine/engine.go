@@ -39,7 +39,7 @@ var (
 )
 
 // reported flags a result row that belongs to what Changes, or a snapshot, last
-// told of its key.
+// told of its key, and so to the key's rows.
 const reported = dataflow.FlagsFree
 
 // Engine is a graph's facts, program and watched keys. Make one with New.
@@ -56,7 +56,9 @@ type Engine struct {
 
 	revision uint64
 	silent   bool   // result rows change as part of a snapshot, not of a commit
+	watching *Key   // the only key whose result can change
 	touched  []*Key // keys with unreported changes, by first touch
+	pending  []pendingRow
 
 	applies          uint64
 	applyNanoseconds int64
@@ -65,16 +67,9 @@ type Engine struct {
 	cells   []value.ID
 	skip    []bool
 	changed []relation.RowID
+	present []value.ID
 	insert  []value.Value
 	retract []value.Value
-}
-
-// family is a view with its watched keys.
-type family struct {
-	number  int // of the view in the program, and of the goal in the network
-	view    *analysis.View
-	keys    []*Key // by the row of their demand
-	watched int
 }
 
 // New returns an engine with an empty program. The clock gives nanoseconds and

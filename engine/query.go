@@ -62,8 +62,11 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 	if _, _, err := network.Settle(); err != nil {
 		return out, fmt.Errorf("query: %w", err)
 	}
-	rows := network.Rows(0, key, nil)
 	table, outputs := network.Result(0), network.Outputs(0)
+	var rows []relation.RowID
+	for id, ok := table.NextVisible(0); ok; id, ok = table.NextVisible(id + 1) {
+		rows = append(rows, id)
+	}
 	slices.SortFunc(rows, func(a, b relation.RowID) int {
 		x, y := table.Row(a), table.Row(b)
 		for _, o := range outputs {

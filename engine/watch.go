@@ -11,28 +11,56 @@ import (
 
 // Key is a view watched at one value for each of its parameters. It is valid from
 // Watch until the last Unwatch, or until a Deploy returns it as lost.
+//
+// A commit meets other keys than the one before: what it reads of a key stands at
+// the beginning, so that it takes few loads from memory.
 type Key struct {
 	// Owner is the caller's own; the engine does not look at it.
 	Owner any
 
-	family *family
-	values []value.Value
-	ids    []value.ID
-	row    relation.RowID // of the demand
-	refs   int
-	dead   bool
-
-	listed   bool             // in Engine.touched
-	revision uint64           // of the last commit that touched it
-	touched  []relation.RowID // result rows whose change is unreported; each is Held
-	// baseline replaces the reported rows when a Deploy replaced the network: what
-	// was told last, as output rows.
-	baseline    []value.ID
+	family   *family
+	revision uint64         // of the last commit that touched it
+	row      relation.RowID // of the demand
+	// pending is the key's newest entry in Engine.pending + 1, 0 if there is none:
+	// result rows whose change is unreported.
+	pending     uint32
+	dead        bool
+	listed      bool // in Engine.touched
 	hasBaseline bool
-	// order is the result in the order of Rows, if ordered: as of what was told
-	// last, so that a change costs a merge and no sorting.
-	order   []relation.RowID
-	ordered bool
+	// rows are the kept cells of the result, sorted, as of what was told last.
+	rows   []value.ID
+	values []value.Value
+
+	ids  []value.ID // of the values
+	refs int
+	// baseline replaces rows as what was told last, as output rows, when a Deploy
+	// replaced the network.
+	baseline []value.ID
+}
+
+// smallKey is a key with its values in one piece of memory.
+type smallKey struct {
+	Key
+	values [2]value.Value
+	ids    [2]value.ID
+}
+
+func newKey(f *family, values []value.Value) *Key {
+	n := len(values)
+	if s := (&smallKey{}); n <= len(s.values) {
+		s.Key.values, s.Key.ids = s.values[:n:n], s.ids[:n:n]
+		s.family, s.refs = f, 1
+		copy(s.values[:], values)
+		return &s.Key
+	}
+	return &Key{family: f, values: slices.Clone(values), ids: make([]value.ID, n), refs: 1}
+}
+
+// pendingRow is an entry in the list of a key's unreported result rows; each of
+// the rows is Held.
+type pendingRow struct {
+	row  relation.RowID
+	next uint32 // of the same key + 1; 0 at the end
 }
 
 // View returns the name of the key's view.
@@ -57,21 +85,24 @@ func (e *Engine) Watch(view string, key []value.Value) (*Key, error) {
 	if err := checkValues(key, f.view.Query.Parameters); err != nil {
 		return nil, fmt.Errorf("view %q: %w", view, err)
 	}
-	ids := make([]value.ID, len(key))
+	k := newKey(f, key)
 	for i, v := range key {
 		var err error
-		if ids[i], err = e.symbols.Intern(v); err != nil {
+		if k.ids[i], err = e.symbols.Intern(v); err != nil {
 			return nil, fmt.Errorf("view %q: %w: %w", view, ErrFull, err)
 		}
 	}
-	if row, ok := e.network.DemandRow(f.number, ids); ok {
-		k := f.keys[row]
+	if row, ok := e.network.DemandRow(f.number, k.ids); ok {
+		k = f.keys[row]
 		k.refs++
 		return k, nil
 	}
-	k := &Key{family: f, values: slices.Clone(key), ids: ids, refs: 1}
 	e.demand(k)
-	e.settleSilently()
+	first := len(e.pending)
+	e.settleSilently(k)
+	e.take(k)
+	e.pending = e.pending[:first]
+	e.trimPending()
 	return k, nil
 }
 
@@ -87,11 +118,11 @@ func (e *Engine) demand(k *Key) {
 }
 
 // settleSilently carries changes of demand through the network: what they do to
-// results is a snapshot, not a change.
-func (e *Engine) settleSilently() {
-	e.silent = true
+// results is a snapshot, not a change. With a key, only its result can change.
+func (e *Engine) settleSilently(k *Key) {
+	e.silent, e.watching = true, k
 	_, _, err := e.network.Settle()
-	e.silent = false
+	e.silent, e.watching = false, nil
 	if err != nil {
 		panic("engine: the main network has no limit and reached it")
 	}
@@ -106,19 +137,19 @@ func (e *Engine) Unwatch(k *Key) {
 	if k.refs--; k.refs > 0 {
 		return
 	}
-	for _, row := range k.touched {
-		e.network.Release(k.family.number, row)
+	for at := k.pending; at != 0; at = e.pending[at-1].next {
+		e.network.Release(k.family.number, e.pending[at-1].row)
 	}
 	e.forget(k)
 	k.family.keys[k.row] = nil
 	k.family.watched--
 	e.network.Withdraw(k.family.number, k.row)
-	e.settleSilently()
+	e.settleSilently(k)
 }
 
 // forget makes a key dead.
 func (e *Engine) forget(k *Key) {
-	k.dead, k.touched, k.baseline, k.order = true, nil, nil, nil
+	k.dead, k.pending, k.baseline, k.rows = true, 0, nil, nil
 	if k.listed {
 		e.touched = slices.DeleteFunc(e.touched, func(o *Key) bool { return o == k })
 		k.listed = false
@@ -128,26 +159,25 @@ func (e *Engine) forget(k *Key) {
 // resultChanged is told by the network that a result row became visible or
 // invisible.
 func (e *Engine) resultChanged(goal int, row relation.RowID) {
-	table := e.network.Result(goal)
-	if e.silent {
-		if table.IsVisible(row) {
-			table.SetFlags(row, reported)
-		} else {
-			table.ClearFlags(row, reported)
+	k := e.watching
+	if k == nil {
+		f := e.families[goal]
+		key := e.network.Result(goal).Row(row)[:f.parameters]
+		at, ok := e.network.DemandRow(goal, key)
+		if !ok {
+			panic("engine: a result row has no watched key")
 		}
-		return
+		k = f.keys[at]
 	}
-	f := e.families[goal]
-	parameters := len(f.view.Query.Parameters)
-	at, ok := e.network.DemandRow(goal, table.Row(row)[:parameters])
-	if !ok {
-		panic("engine: a result row has no watched key")
+	if k.dead {
+		return // its rows go
 	}
-	k := f.keys[at]
-	e.touch(k)
-	if !k.hasBaseline && !e.network.IsHeld(goal, row) {
-		e.network.Hold(goal, row)
-		k.touched = append(k.touched, row)
+	if !e.silent {
+		e.touch(k)
+	}
+	if e.network.Hold(goal, row) {
+		e.pending = append(e.pending, pendingRow{row: row, next: k.pending})
+		k.pending = uint32(len(e.pending))
 	}
 }
 
@@ -171,9 +201,10 @@ func (e *Engine) Changes(yield func(k *Key, revision uint64, insert, retract []v
 	for _, k := range e.touched {
 		k.listed = false
 		if k.hasBaseline {
+			e.take(k)
 			e.diffBaseline(k)
 		} else {
-			e.diffTouched(k)
+			e.report(k)
 		}
 		if len(e.insert) > 0 || len(e.retract) > 0 {
 			e.spend(start)
@@ -182,39 +213,63 @@ func (e *Engine) Changes(yield func(k *Key, revision uint64, insert, retract []v
 		}
 	}
 	clear(e.touched)
-	e.touched = e.touched[:0]
+	e.touched, e.pending = e.touched[:0], e.pending[:0]
+	e.trimPending()
 	if cap(e.insert)+cap(e.retract) > scratchKept {
 		e.insert, e.retract = nil, nil
 	}
 	e.spend(start)
 }
 
-// diffTouched collects the net change of a key into e.insert and e.retract, and
-// takes note that it is reported.
-func (e *Engine) diffTouched(k *Key) {
+// report collects the net change of a key into e.insert and e.retract, and takes
+// note that it is reported.
+func (e *Engine) report(k *Key) {
+	entered, left := e.netChange(k)
+	e.insert = e.appendResult(k, entered, e.insert[:0])
+	e.retract = e.appendResult(k, left, e.retract[:0])
+	e.settle(k, entered, left)
+}
+
+// take takes note that the net change of a key is reported.
+func (e *Engine) take(k *Key) {
+	entered, left := e.netChange(k)
+	e.settle(k, entered, left)
+}
+
+// netChange returns the result rows of a key that entered and left since what was
+// told last, sorted. The slices are scratch.
+func (e *Engine) netChange(k *Key) (entered, left []relation.RowID) {
+	const state = relation.Visible | reported
+	table := e.network.Result(k.family.number)
+	changed := e.changed[:0]
+	for at := k.pending; at != 0; at = e.pending[at-1].next {
+		if row := e.pending[at-1].row; table.Flags(row)&state == relation.Visible {
+			changed = append(changed, row)
+		}
+	}
+	split := len(changed)
+	for at := k.pending; at != 0; at = e.pending[at-1].next {
+		if row := e.pending[at-1].row; table.Flags(row)&state == reported {
+			changed = append(changed, row)
+		}
+	}
+	if e.changed = changed; cap(changed) > scratchKept {
+		e.changed = nil
+	}
+	entered, left = changed[:split], changed[split:]
+	e.sortResult(k.family, entered)
+	e.sortResult(k.family, left)
+	return entered, left
+}
+
+// settle brings a key's rows in line with its net change, and lets go of what is
+// pending.
+func (e *Engine) settle(k *Key, entered, left []relation.RowID) {
+	k.rows = e.merge(k.family, k.rows, entered, left)
 	goal := k.family.number
 	table := e.network.Result(goal)
-	entered := e.changed[:0]
-	for _, row := range k.touched {
-		if flags := table.Flags(row); flags&relation.Visible != 0 && flags&reported == 0 {
-			entered = append(entered, row)
-		}
-	}
-	split := len(entered)
-	left := entered
-	for _, row := range k.touched {
-		if flags := table.Flags(row); flags&relation.Visible == 0 && flags&reported != 0 {
-			left = append(left, row)
-		}
-	}
-	e.changed = left
-	entered, left = left[:split], left[split:]
-	e.sortRows(k.family, entered)
-	e.sortRows(k.family, left)
-	e.reorder(k, entered, left)
-	e.insert = e.appendRows(k.family, entered, e.insert[:0])
-	e.retract = e.appendRows(k.family, left, e.retract[:0])
-	for _, row := range k.touched {
+	for at := k.pending; at != 0; at = e.pending[at-1].next {
+		row := e.pending[at-1].row
 		if table.IsVisible(row) {
 			table.SetFlags(row, reported)
 		} else {
@@ -222,14 +277,12 @@ func (e *Engine) diffTouched(k *Key) {
 		}
 		e.network.Release(goal, row)
 	}
-	k.touched = k.touched[:0]
-	if cap(k.touched) > touchedKept {
-		k.touched = nil
-	}
-	if cap(e.changed) > scratchKept {
-		e.changed = nil
-	}
+	k.pending = 0
 }
 
-// touchedKept is the capacity that each key keeps for its next changes.
-const touchedKept = 64
+// trimPending gives back the memory of a long list of pending rows.
+func (e *Engine) trimPending() {
+	if len(e.pending) == 0 && cap(e.pending) > scratchKept {
+		e.pending = nil
+	}
+}

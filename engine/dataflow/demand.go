@@ -121,15 +121,15 @@ func (t *transformer) operands(terms []analysis.Term) ([]operand, error) {
 
 // goal adds the rules of one goal and returns where its output comes from.
 func (t *transformer) goal(number int, q *analysis.Query) (*goal, error) {
-	g := &goal{parameters: len(q.Parameters)}
-	g.root = t.newPredicate(root, g.parameters)
-	columns := make([]operand, g.parameters)
+	parameters := len(q.Parameters)
+	g := &goal{root: t.newPredicate(root, parameters)}
+	columns := make([]operand, parameters)
 	place := make(map[int]int) // of a variable, in the result
 	for i := range columns {
 		columns[i] = operand{register: i}
 		place[i] = i
 	}
-	asked := columns[:g.parameters:g.parameters]
+	asked := columns[:parameters:parameters]
 	for _, term := range q.Output {
 		o, err := t.operand(term)
 		if err != nil {

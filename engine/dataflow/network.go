@@ -93,10 +93,8 @@ type Network struct {
 }
 
 type goal struct {
-	parameters   int
 	root, result *predicate
 	outputs      []Source
-	keys         *relation.Index // of result by its parameters; nil if that is no index
 }
 
 // New compiles a network. Nothing is derived before the first demand. Its errors
@@ -185,11 +183,6 @@ func (n *Network) compile(rules []*rule) {
 		}
 	}
 	n.registers = make([]value.ID, registers)
-	for _, g := range n.goals {
-		if g.parameters > 0 && g.parameters < g.result.arity {
-			g.keys = g.result.table.Index(1<<g.parameters - 1)
-		}
-	}
 }
 
 // KeepIndexes forgets the indexes of the base tables that no plan of this network
@@ -256,30 +249,15 @@ func (n *Network) Result(goal int) *relation.Relation { return n.goals[goal].res
 // Outputs tells where each output column of a goal comes from.
 func (n *Network) Outputs(goal int) []Source { return n.goals[goal].outputs }
 
-// Rows appends the visible result rows of a goal at one key, in no order.
-func (n *Network) Rows(goal int, key []value.ID, dst []relation.RowID) []relation.RowID {
-	g := n.goals[goal]
-	table := g.result.table
-	switch {
-	case g.keys != nil:
-		for at := g.keys.First(key); at != 0; at = g.keys.Next(at) {
-			dst = append(dst, at.Row())
-		}
-	case g.parameters == 0:
-		for id, ok := table.NextVisible(0); ok; id, ok = table.NextVisible(id + 1) {
-			dst = append(dst, id)
-		}
-	default:
-		if id, ok := table.Find(key); ok && table.IsVisible(id) {
-			dst = append(dst, id)
-		}
+// Hold keeps a result row, visible or not, until Release. It reports whether the
+// row was not held yet.
+func (n *Network) Hold(goal int, row relation.RowID) bool {
+	table := n.goals[goal].result.table
+	if table.Flags(row)&Held != 0 {
+		return false
 	}
-	return dst
-}
-
-// Hold keeps a result row, visible or not, until Release.
-func (n *Network) Hold(goal int, row relation.RowID) {
-	n.goals[goal].result.table.SetFlags(row, Held)
+	table.SetFlags(row, Held)
+	return true
 }
 
 // Release ends Hold, and drops the row if nothing else keeps it.
@@ -319,11 +297,6 @@ func (n *Network) Bytes() int {
 		bytes += p.table.Bytes()
 	}
 	return bytes
-}
-
-// IsHeld reports whether a result row is held.
-func (n *Network) IsHeld(goal int, row relation.RowID) bool {
-	return n.goals[goal].result.table.Flags(row)&Held != 0
 }
 
 // Steps returns the number of rows that evaluation has visited since New.
