@@ -25,7 +25,10 @@ func ParsePath(s string) (Path, error) {
 	if !utf8.ValidString(s) {
 		return "", fmt.Errorf("%w: not UTF-8", ErrPath)
 	}
-	s = strings.Trim(s, "/")
+	// Trim is a slice of s: without the copy a short path could keep a long string.
+	if t := strings.Trim(s, "/"); len(t) < len(s) {
+		s = strings.Clone(t)
+	}
 	for strings.Contains(s, "//") {
 		s = strings.ReplaceAll(s, "//", "/")
 	}

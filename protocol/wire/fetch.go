@@ -29,7 +29,7 @@ func ParseFetch(msg []byte) (Fetch, error) {
 	b := body{rest: msg}
 	m := Fetch{
 		Broadcast: b.path("broadcast"),
-		Track:     b.text("track"),
+		Track:     b.name("track"),
 		Priority:  b.octet("priority"),
 		Group:     b.integer("group"),
 	}

@@ -44,6 +44,9 @@ const (
 	MaxParameters = 64
 	// MaxURIBytes bounds the URI of GOAWAY.
 	MaxURIBytes = 8 << 10
+	// MaxNameBytes bounds a path, as it is on the wire, and a track's name: who is
+	// asked for one keeps it as long as the request lasts.
+	MaxNameBytes = 4 << 10
 )
 
 // What is wrong with a message. Every error of a parser wraps one of these or
@@ -72,6 +75,13 @@ const bodyStepBytes = 4 << 10
 // before the first byte, io.ErrUnexpectedEOF if it ends inside, ErrBounds
 // (wrapped) if the body is over MaxMessageBytes.
 func ReadMessage(r ByteReader, dst []byte) ([]byte, error) {
+	return ReadMessageWithin(r, dst, func(int) error { return nil })
+}
+
+// ReadMessageWithin is ReadMessage for a reader who bounds what messages that
+// have not come whole may hold in all: before it waits for n further bytes of
+// the body it calls hold(n), whose error ends the reading and is returned.
+func ReadMessageWithin(r ByteReader, dst []byte, hold func(bytes int) error) ([]byte, error) {
 	dst = dst[:0]
 	n, err := varint.Read(r)
 	if err != nil {
@@ -82,6 +92,9 @@ func ReadMessage(r ByteReader, dst []byte) ([]byte, error) {
 	}
 	for rest := int(n); rest > 0; {
 		step := min(rest, bodyStepBytes)
+		if err := hold(step); err != nil {
+			return dst, err
+		}
 		dst = slices.Grow(dst, step)
 		at := len(dst)
 		dst = dst[:at+step]
@@ -218,8 +231,18 @@ func (b *body) text(field string) string {
 	return string(v)
 }
 
-func (b *body) path(field string) protocol.Path {
+// name is a text of at most MaxNameBytes.
+func (b *body) name(field string) string {
 	s := b.text(field)
+	if len(s) > MaxNameBytes {
+		b.fail(field, fmt.Errorf("%w: %d bytes", ErrBounds, len(s)))
+		return ""
+	}
+	return s
+}
+
+func (b *body) path(field string) protocol.Path {
+	s := b.name(field)
 	if b.err != nil {
 		return ""
 	}

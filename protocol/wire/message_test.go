@@ -120,3 +120,18 @@ func FuzzReadMessage(f *testing.F) {
 		}
 	})
 }
+
+func TestReadMessageWithin(t *testing.T) {
+	in := append(varint.Append(nil, 3*bodyStepBytes), make([]byte, 3*bodyStepBytes)...)
+	enough := errors.New("enough")
+	held := 0
+	got, err := ReadMessageWithin(bytes.NewReader(in), nil, func(n int) error {
+		if held += n; held > 2*bodyStepBytes {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || len(got) != 2*bodyStepBytes {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}

@@ -63,7 +63,7 @@ func ParseSubscribe(msg []byte) (Subscribe, error) {
 	m := Subscribe{
 		ID:        b.integer("id"),
 		Broadcast: b.path("broadcast"),
-		Track:     b.text("track"),
+		Track:     b.name("track"),
 	}
 	m.Delivery = b.delivery()
 	return m, b.end("SUBSCRIBE")

@@ -25,7 +25,7 @@ func AppendTrack(dst []byte, m Track) []byte {
 // ParseTrack parses a body.
 func ParseTrack(msg []byte) (Track, error) {
 	b := body{rest: msg}
-	m := Track{Broadcast: b.path("broadcast"), Name: b.text("track")}
+	m := Track{Broadcast: b.path("broadcast"), Name: b.name("track")}
 	return m, b.end("TRACK")
 }
 
