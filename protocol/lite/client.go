@@ -1,7 +1,6 @@
 package lite
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +33,7 @@ func (s *Session) ask(ctx context.Context, head []byte, answer func(*request) er
 	if err != nil {
 		return err
 	}
-	q := &request{stream: stream, r: bufio.NewReaderSize(stream, readBufferBytes)}
+	q := s.newRequest(stream)
 	stop := context.AfterFunc(ctx, func() { q.refuse(protocol.CodeCancel) })
 	defer stop()
 	if _, err = stream.Write(head); err == nil {
@@ -134,7 +133,7 @@ func (s *Session) Announced(ctx context.Context, prefix protocol.Path) (*Listing
 	if err != nil {
 		return nil, fmt.Errorf("announcements of %q: %w", prefix, err)
 	}
-	q := &request{stream: stream, r: bufio.NewReaderSize(stream, readBufferBytes)}
+	q := s.newRequest(stream)
 	l := &Listing{q: q}
 	l.stop = context.AfterFunc(ctx, func() { q.refuse(protocol.CodeCancel) })
 	if _, err = stream.Write(head); err == nil {

@@ -23,9 +23,7 @@ func (s *sender) park(p *publication) {
 	s.untouch(p, parked)
 	s.session.counters.StreamCreditWaits.Add(1)
 	s.awaitCredit()
-	if !s.expecting {
-		s.expectCredit()
-	}
+	s.expectCredit()
 }
 
 // creditPatience is how long publications wait for stream credit before others'
@@ -52,8 +50,13 @@ func (s *sender) awaitCredit() {
 	})
 }
 
-// expectCredit has checkCredit called after a while.
+// expectCredit has checkCredit called after a while, unless it will be or there
+// is nothing for it to do: a peer that grants nothing and holds nothing costs no
+// timer.
 func (s *sender) expectCredit() {
+	if s.expecting || s.rings[parked].length == 0 || s.rings[opened].length == 0 {
+		return
+	}
 	s.expecting, s.served = true, false
 	time.AfterFunc(creditPatience, func() {
 		s.mu.Lock()
@@ -67,9 +70,6 @@ func (s *sender) expectCredit() {
 // grants fewer streams than OpenGroups would otherwise never see the rest.
 func (s *sender) checkCredit() {
 	s.expecting = false
-	if s.rings[parked].length == 0 {
-		return
-	}
 	for range s.rings[parked].length {
 		p := s.rings[opened].head
 		if s.served || p == nil {

@@ -91,6 +91,7 @@ func (s *Session) serveSubscribe(q *request) error {
 	if s.config.Origin == nil {
 		return errNoOrigin
 	}
+	q.done()
 	p := &publication{id: m.ID, control: q.stream, class: classOf(m.Priority)}
 	if err := s.admit(p); err != nil {
 		return err
@@ -146,6 +147,14 @@ func limit(c *moq.Cursor, d wire.Delivery) {
 	c.SetRange(low, high)
 }
 
+// groupCost is for how many requests sending the newest group counts.
+func groupCost(track *moq.Track) int { return 1 + min(track.NewestBytes(), costBytesMax)/costBytes }
+
+const (
+	costBytes    = 16 << 10
+	costBytesMax = 4 << 20
+)
+
 // readUpdates reads SUBSCRIBE_UPDATEs until the peer's half ends; the error is
 // nil for a FIN.
 func (s *Session) readUpdates(p *publication, q *request, track *moq.Track) error {
@@ -167,10 +176,17 @@ func (s *Session) readUpdates(p *publication, q *request, track *moq.Track) erro
 		if err != nil {
 			return err
 		}
-		limit(p.cursor, m.Delivery)
 		// A start at or below the newest group asks for it again: readers whose
 		// cache has dropped it cannot get it otherwise.
+		cost, again := 1, false
 		if newest, ok := track.Newest(); ok && m.Start.Set && m.Start.Value <= newest {
+			cost, again = groupCost(track), true
+		}
+		if err := s.pace.wait(s.transport.Context(), cost); err != nil {
+			return err
+		}
+		limit(p.cursor, m.Delivery)
+		if again {
 			p.cursor.Rewind()
 		}
 		s.sender.update(p, classOf(m.Priority))

@@ -172,9 +172,12 @@ func (s *sender) turn(p *publication) {
 	case gone:
 		s.drop(p)
 	case p.state == writing || p.list == parked || p.list == stalled:
-		// An abort must not wait for a peer that does not read.
+		// Neither an abort nor the track's memory waits for a peer that does not
+		// read.
 		if code, aborted := p.cursor.AbortCode(); aborted {
 			s.interrupt(p, code)
+		} else if p.state == writing && p.cursor.Evicted() {
+			s.interrupt(p, protocol.CodeOld) // begins anew when the writer is back
 		}
 	case finDue && p.state == ending:
 		s.finish(p)
@@ -323,6 +326,7 @@ func (s *sender) touch(p *publication) {
 	if s.rings[opened].length > s.session.config.Limits.OpenGroups {
 		s.close(s.rings[opened].head)
 	}
+	s.expectCredit()
 }
 
 // untouch takes p out of the open groups, to another list.

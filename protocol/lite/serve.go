@@ -16,19 +16,27 @@ import (
 
 var errNoOrigin = &protocol.StreamError{Code: protocol.CodeNotFound, Reason: "nothing is served"}
 
-// request is one request stream of the peer while it is served.
+// request is one request stream, the peer's or ours, while it lasts.
 type request struct {
-	stream protocol.Stream
-	r      *bufio.Reader
-	msg    []byte // the current message's body
+	session *Session
+	stream  protocol.Stream
+	r       *bufio.Reader
+	msg     []byte // the current message's body
+}
+
+func (s *Session) newRequest(stream protocol.Stream) *request {
+	return &request{session: s, stream: stream, r: bufio.NewReaderSize(stream, readBufferBytes)}
 }
 
 // next reads one message.
 func (q *request) next() error {
 	var err error
-	q.msg, err = wire.ReadMessage(q.r, q.msg)
+	q.msg, err = q.session.readMessage(q.r, q.msg)
 	return err
 }
+
+// done gives the current message up: streams may last long after it.
+func (q *request) done() { q.msg = nil }
 
 // refuse ends both halves at once.
 func (q *request) refuse(code protocol.StreamCode) {
@@ -42,10 +50,13 @@ func (s *Session) serveRequest(stream protocol.Stream) {
 	s.counters.RequestsTotal.Add(1)
 	s.counters.RequestsOpen.Add(1)
 	defer s.counters.RequestsOpen.Add(-1)
-	q := &request{stream: stream, r: bufio.NewReaderSize(stream, readBufferBytes)}
+	q := s.newRequest(stream)
 	kind, err := s.serve(q)
 	if err == nil {
 		return
+	}
+	if s.transport.Context().Err() != nil {
+		return // whatever ended the session is nothing to report of each stream
 	}
 	code := codeOf(err)
 	if code == protocol.CodeInternal {
@@ -153,8 +164,17 @@ func (s *Session) serveFetch(q *request) error {
 	if s.config.Origin == nil {
 		return errNoOrigin
 	}
+	q.done()
 	ctx, cancel := context.WithTimeout(s.transport.Context(), s.config.Limits.RequestTimeout)
 	defer cancel()
+	select {
+	case s.fetches <- struct{}{}:
+		defer func() { <-s.fetches }()
+	case <-q.stream.Done():
+		return &protocol.StreamError{Code: protocol.CodeCancel, Remote: true}
+	case <-ctx.Done():
+		return &protocol.StreamError{Code: protocol.CodeBusy, Reason: "too many fetches"}
+	}
 	track, release, err := s.config.Origin.Subscribe(ctx, m.Broadcast, m.Track)
 	if err != nil {
 		return fmt.Errorf("fetch of %q %q: %w", m.Broadcast, m.Track, err)
@@ -168,6 +188,7 @@ func (s *Session) serveFetch(q *request) error {
 		}
 	})
 	defer cursor.Close()
+	defer cursor.Release()
 	for {
 		buf, step := cursor.Take(nil)
 		switch step.Kind {
@@ -178,7 +199,10 @@ func (s *Session) serveFetch(q *request) error {
 			if step.Shared != nil {
 				buf = step.Shared
 			}
-			if _, err := q.stream.Write(buf); err != nil {
+			if err := s.pace.wait(ctx, groupCost(track)-1); err != nil {
+				return err
+			}
+			if err := s.writeGroup(q.stream, buf, cursor.Evicted); err != nil {
 				return err
 			}
 			return s.finish(q)
@@ -197,6 +221,27 @@ func (s *Session) serveFetch(q *request) error {
 	}
 }
 
+// fetchChunkBytes of an answer must be taken within RequestTimeout.
+const fetchChunkBytes = 16 << 10
+
+// writeGroup writes b as long as the peer goes on taking it: it may be memory
+// that only this peer still holds. evicted asks for it back.
+func (s *Session) writeGroup(stream protocol.SendStream, b []byte, evicted func() bool) error {
+	patience := s.config.Limits.RequestTimeout
+	t := time.AfterFunc(patience, func() { stream.Reset(protocol.CodeTimeout) })
+	defer t.Stop()
+	for chunk := range slices.Chunk(b, fetchChunkBytes) {
+		if evicted() {
+			return &protocol.StreamError{Code: protocol.CodeOld, Reason: "group is gone"}
+		}
+		t.Reset(patience)
+		if _, err := stream.Write(chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // otherGroup refuses a FETCH of a group that is not the newest.
 func otherGroup(wanted, newest uint64) error {
 	if wanted < newest {
@@ -211,6 +256,7 @@ func (s *Session) serveAnnounce(q *request) error {
 	if err != nil {
 		return err
 	}
+	q.done()
 	var list Announcements = &silence{}
 	if s.config.Origin != nil {
 		list = s.config.Origin.Announcements(m.Prefix)

@@ -55,6 +55,18 @@ type Limits struct {
 	QueuedFrames int
 	// FinishDelay [200 ms]: the least time between SUBSCRIBE_END and FIN.
 	FinishDelay time.Duration
+	// MessageBytes [1 MiB]: what messages that have not come whole may hold in
+	// all, their first 512 bytes aside; the stream of one over it is reset with
+	// CodeBusy.
+	MessageBytes int
+	// Fetches [16]: FETCHes that are answered at the same time; further ones wait,
+	// and are reset with CodeBusy after RequestTimeout.
+	Fetches int
+	// RequestBurst [8192] and RequestRate [2000 a second] bound the requests that
+	// are taken up: after a burst of so many, so many a second; further ones wait
+	// in the transport. An update of a subscription is one, too, and what sends a
+	// group again counts once for each 16 KiB of it.
+	RequestBurst, RequestRate int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -68,6 +80,10 @@ func (l Limits) withDefaults() Limits {
 	set(&l.BlockedWriters, 16)
 	set(&l.FrameBytes, wire.MaxFrameBytes)
 	set(&l.QueuedFrames, 64)
+	set(&l.MessageBytes, 1<<20)
+	set(&l.Fetches, 16)
+	set(&l.RequestBurst, 8192)
+	set(&l.RequestRate, 2000)
 	if l.RequestTimeout == 0 {
 		l.RequestTimeout = 10 * time.Second
 	}
@@ -91,6 +107,9 @@ type Session struct {
 	setupSent chan struct{} // closed when requests of ours may follow
 	goingAway chan struct{} // closed when the peer sent GOAWAY
 	goawayOut atomic.Bool
+	unread    atomic.Int64  // bytes of messages that have not come whole
+	fetches   chan struct{} // has room for those that are answered
+	pace      *pace
 
 	mu           sync.Mutex
 	publications map[uint64]*publication // that we serve, by the peer's ID
@@ -128,6 +147,8 @@ func NewSession(t protocol.Session, c Config) *Session {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.sender = newSender(s)
+	s.fetches = make(chan struct{}, c.Limits.Fetches)
+	s.pace = newPace(c.Limits.RequestBurst, c.Limits.RequestRate)
 	return s
 }
 
@@ -206,6 +227,9 @@ func (s *Session) sendSetup(ctx context.Context) error {
 	}
 	buf := varint.Append(nil, wire.UniStreamSetup)
 	buf = wire.AppendSetup(buf, wire.Setup{Hop: s.config.HopID})
+	// A peer that grants a stream may still grant no bytes on it.
+	stop := context.AfterFunc(ctx, func() { stream.Reset(protocol.CodeTimeout) })
+	defer stop()
 	if _, err := stream.Write(buf); err != nil {
 		return fmt.Errorf("send SETUP: %w", err)
 	}
@@ -219,6 +243,9 @@ func (s *Session) acceptRequests(ctx context.Context) {
 			return
 		}
 		s.spawn(func() { s.serveRequest(stream) })
+		if s.pace.wait(ctx, 1) != nil {
+			return
+		}
 	}
 }
 
@@ -259,7 +286,7 @@ func (s *Session) receive(stream protocol.ReceiveStream) {
 // receiveSetup reads the peer's SETUP. Each fault in it ends the session: later
 // streams would be read with the wrong idea of the peer.
 func (s *Session) receiveSetup(r *bufio.Reader) error {
-	msg, err := wire.ReadMessage(r, nil)
+	msg, err := s.readMessage(r, nil)
 	if err != nil {
 		return fmt.Errorf("SETUP: %w", noEOF(err))
 	}
@@ -316,12 +343,36 @@ func (s *Session) GoAway(ctx context.Context, uri string) error {
 	if err != nil {
 		return fmt.Errorf("send GOAWAY: %w", err)
 	}
+	stop := context.AfterFunc(ctx, func() { stream.Reset(protocol.CodeTimeout) })
+	defer stop()
 	buf := varint.Append(nil, wire.StreamGoaway)
 	if _, err := stream.Write(wire.AppendGoaway(buf, wire.Goaway{URI: uri})); err != nil {
 		return fmt.Errorf("send GOAWAY: %w", err)
 	}
 	stream.Stop(protocol.CodeCancel) // nothing is expected back
 	return stream.Close()
+}
+
+// freeMessageBytes of each message do not count against Limits.MessageBytes.
+const freeMessageBytes = 512
+
+// readMessage reads one message within the session's bounds.
+func (s *Session) readMessage(r *bufio.Reader, dst []byte) ([]byte, error) {
+	held := 0
+	msg, err := wire.ReadMessageWithin(r, dst, func(n int) error {
+		if held == 0 && n <= freeMessageBytes {
+			return nil
+		}
+		held += n
+		if s.unread.Add(int64(n)) > int64(s.config.Limits.MessageBytes) {
+			return &protocol.StreamError{
+				Code: protocol.CodeBusy, Reason: "too many messages that have not come whole",
+			}
+		}
+		return nil
+	})
+	s.unread.Add(-int64(held))
+	return msg, err
 }
 
 // readBufferBytes is the read buffer of a request: most messages fit, and

@@ -227,7 +227,7 @@ func (sub *Subscription) finish() {
 
 // readResponses reads the publisher's half of the Subscribe stream to its end.
 func (sub *Subscription) readResponses() {
-	q := &request{r: bufio.NewReaderSize(sub.control, readBufferBytes)}
+	q := sub.session.newRequest(sub.control)
 	for {
 		kind, err := varint.Read(q.r)
 		if err == nil {
@@ -296,7 +296,7 @@ func (sub *Subscription) response(kind wire.ResponseType, msg []byte) error {
 
 // receiveGroup reads one Group stream to its end.
 func (s *Session) receiveGroup(stream protocol.ReceiveStream, r *bufio.Reader) {
-	msg, err := wire.ReadMessage(r, nil)
+	msg, err := s.readMessage(r, nil)
 	if err != nil {
 		stream.Stop(codeOf(noEOF(err)))
 		return

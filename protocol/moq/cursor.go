@@ -216,6 +216,15 @@ func (c *Cursor) AbortCode() (code protocol.StreamCode, ok bool) {
 	return c.track.code, c.track.ended == aborted
 }
 
+// Evicted says whether the shared bytes that the cursor holds should be released
+// at once: too much memory of the track is held by readers of superseded groups,
+// and this is the oldest. The cursor is woken when that becomes so.
+func (c *Cursor) Evicted() bool {
+	c.track.mu.Lock()
+	defer c.track.mu.Unlock()
+	return c.pinned != nil && c.pinned.evicted
+}
+
 // Release gives the shared bytes of the last Take back.
 func (c *Cursor) Release() {
 	c.track.mu.Lock()
@@ -224,8 +233,12 @@ func (c *Cursor) Release() {
 }
 
 func (c *Cursor) releaseLocked() {
-	if c.pinned != nil {
-		c.pinned.pins--
-		c.pinned = nil
+	if c.pinned == nil {
+		return
+	}
+	g := c.pinned
+	c.pinned = nil
+	if g.pins--; g.pins == 0 && g != c.track.newest {
+		c.track.forgetOldLocked(g)
 	}
 }

@@ -11,6 +11,7 @@ package moq
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,10 @@ import (
 // MaxGroupBytes bounds the encoded frames of one group, and so the cache of one
 // track: a track that goes over it is aborted with CodeFrameTooLarge.
 const MaxGroupBytes = 16 << 20
+
+// MaxHeldBytes bounds the superseded groups of one track that readers hold: over
+// it the readers of the oldest are asked to let go, see Cursor.Evicted.
+const MaxHeldBytes = 4 * MaxGroupBytes
 
 // Errors of writing to a track.
 var (
@@ -66,6 +71,10 @@ type Track struct {
 	grown        uint64
 	ended        end
 	code         protocol.StreamCode // for aborted
+	// Superseded groups that cursors hold and were not asked to release, the
+	// oldest first.
+	held      []*group
+	heldBytes int
 
 	cursors []*Cursor
 	walks   int // publications that iterate over cursors outside the lock
@@ -88,6 +97,7 @@ type group struct {
 	frames   int
 	last     int64 // timestamp of the last frame
 	pins     int   // cursors that hold slices of bytes outside the lock
+	evicted  bool  // those cursors are to let go
 }
 
 // NewTrack returns a track without groups.
@@ -152,6 +162,7 @@ func (t *Track) writeGroupLocked(sequence uint64, frames []Frame) error {
 		t.framesBefore = g.frames
 	}
 	if g == nil || g.pins > 0 {
+		t.holdLocked(g)
 		g = new(group)
 		t.newest = g
 	}
@@ -161,6 +172,39 @@ func (t *Track) writeGroupLocked(sequence uint64, frames []Frame) error {
 	}
 	t.ordinal++
 	return nil
+}
+
+// holdLocked notes that g, if any, is superseded and held.
+func (t *Track) holdLocked(g *group) {
+	if g == nil {
+		return
+	}
+	t.held = append(t.held, g)
+	t.heldBytes += cap(g.bytes)
+	for t.heldBytes > MaxHeldBytes {
+		t.held[0].evicted = true
+		t.forgetOldLocked(t.held[0])
+	}
+}
+
+// forgetOldLocked takes g out of those that are held, if it is there.
+func (t *Track) forgetOldLocked(g *group) {
+	i := slices.Index(t.held, g)
+	if i < 0 {
+		return
+	}
+	t.held = slices.Delete(t.held, i, i+1)
+	t.heldBytes -= cap(g.bytes)
+}
+
+// NewestBytes returns the encoded size of the newest group, 0 before the first.
+func (t *Track) NewestBytes() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.newest == nil {
+		return 0
+	}
+	return len(t.newest.bytes)
 }
 
 // AppendFrame appends a frame to the newest group. Errors are ErrNoGroup,

@@ -428,3 +428,38 @@ func BenchmarkPublish(b *testing.B) {
 		})
 	}
 }
+
+// Readers of superseded groups hold so much memory of a track and no more: those
+// of the oldest are asked to let go.
+func TestHeldGroupsAreBounded(t *testing.T) {
+	track := NewTrack(Info{})
+	large := Frame{Payload: make([]byte, MaxGroupBytes-100)}
+	var held []*Cursor
+	for i := range uint64(MaxHeldBytes/MaxGroupBytes + 2) {
+		must(t, track.WriteGroup(i, large))
+		c := track.NewCursor(ignore)
+		defer c.Close()
+		if _, s := c.Take(nil); s.Shared == nil {
+			t.Fatal("a large group is not shared")
+		}
+		held = append(held, c)
+	}
+	// The newest counts for the track itself; one of the others is too many.
+	for i, c := range held {
+		if got, want := c.Evicted(), i == 0; got != want {
+			t.Errorf("reader %d: evicted is %v", i, got)
+		}
+	}
+	held[0].Release()
+	held[1].Release()
+	must(t, track.WriteGroup(100, large))
+	for i, c := range held {
+		if c.Evicted() {
+			t.Errorf("reader %d is evicted although there is room", i)
+		}
+		c.Release()
+	}
+	if track.heldBytes != 0 || len(track.held) != 0 {
+		t.Errorf("%d bytes in %d groups held by nobody", track.heldBytes, len(track.held))
+	}
+}
