@@ -278,6 +278,7 @@ func (s *session) settleLocked(st *stream) {
 		return
 	}
 	delete(s.streams, st.id)
+	st.stopTimerLocked()
 	if s.isOurs(st.id) || !st.accepted {
 		return
 	}

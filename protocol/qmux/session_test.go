@@ -520,3 +520,39 @@ func TestChoose(t *testing.T) {
 		})
 	}
 }
+
+// A stream that is over holds no timer: requests set a deadline each, and a
+// flood of them would be kept for as long as it.
+func TestNoTimerBehindAStream(t *testing.T) {
+	s := &session{streams: map[uint64]*stream{}, isServer: true, blocked: map[*stream]struct{}{}}
+	s.wake = make(chan struct{}, 1)
+	for _, end := range []func(st *stream){
+		func(st *stream) { // the peer resets, we reset
+			s.mu.Lock()
+			_ = s.resetLocked(frame{id: st.id, code: 1})
+			s.mu.Unlock()
+			st.Reset(0)
+		},
+		func(st *stream) {
+			s.mu.Lock()
+			st.endWithSessionLocked()
+			s.mu.Unlock()
+		},
+	} {
+		s.incoming[bidi] = incoming{granted: 8, window: 8, skipped: map[uint64]struct{}{}}
+		s.mu.Lock()
+		st, err := s.arrivingLocked(0)
+		s.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := st.SetReadDeadline(time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		end(st)
+		if st.deadlineTimer != nil {
+			t.Error("a timer is left")
+		}
+		clear(s.streams)
+	}
+}

@@ -80,7 +80,16 @@ func (st *stream) endWithSessionLocked() {
 		st.endSendingLocked()
 	}
 	st.buffer.discard()
+	st.stopTimerLocked()
 	st.readable.Broadcast()
+}
+
+// stopTimerLocked lets go of the timer, which holds the stream and its session.
+func (st *stream) stopTimerLocked() {
+	if st.deadlineTimer != nil {
+		st.deadlineTimer.Stop()
+		st.deadlineTimer = nil
+	}
 }
 
 func (st *stream) endSendingLocked() {
@@ -156,11 +165,8 @@ func (st *stream) SetReadDeadline(t time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.deadline = t
-	if st.deadlineTimer != nil {
-		st.deadlineTimer.Stop()
-		st.deadlineTimer = nil
-	}
-	if !t.IsZero() {
+	st.stopTimerLocked()
+	if !t.IsZero() && s.err == nil && !st.overLocked() {
 		st.deadlineTimer = time.AfterFunc(time.Until(t), func() {
 			s.mu.Lock()
 			st.readable.Broadcast()
