@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,8 +35,18 @@ const (
 	headerPatience = 10 * time.Second
 	// keepAlive is how long an idle HTTP connection is kept.
 	keepAlive = 2 * time.Minute
+	// requestPatience bounds how long a client of the data listener may take to
+	// send a request, answerPatience how long to take the answer. Sessions over
+	// WebSocket have limits of their own.
+	requestPatience = 30 * time.Second
+	answerPatience  = time.Minute
 	// headerBytesMax bounds a request's headers.
 	headerBytesMax = 32 << 10
+	// connectionsSpare is how many TCP connections the data listener holds beside
+	// those of the most sessions. filesSpare, of the files that the process may
+	// open, are the journal's and the admin listener's.
+	connectionsSpare = 1024
+	filesSpare       = 512
 	// bindTries is how often a free port is sought that is free for TCP and UDP.
 	bindTries = 16
 )
@@ -72,6 +83,9 @@ func (s *Server) bind(ctx context.Context, page http.Handler) (*listeners, error
 	if l.data, socket, err = bindPair(s.cfg.DataListen); err != nil {
 		return nil, fmt.Errorf("data listener: %w", err)
 	}
+	l.data = &capped{
+		Listener: l.data, max: connectionsMax(int64(s.cfg.SessionsMax), filesMax()),
+	}
 	l.quic, err = quic.Listen(socket, quic.Config{
 		TLS:               &tls.Config{Certificates: []tls.Certificate{certificate}},
 		Protocols:         lite.VersionNames(),
@@ -87,6 +101,7 @@ func (s *Server) bind(ctx context.Context, page http.Handler) (*listeners, error
 			fmt.Errorf("admin listener: %w", err), l.data.Close(), l.quic.Close())
 	}
 	l.dataHTTP = l.newHTTP(l.dataHandler())
+	l.dataHTTP.ReadTimeout, l.dataHTTP.WriteTimeout = requestPatience, answerPatience
 	l.adminHTTP = l.newHTTP(s.api.AdminHandler())
 	return l, nil
 }
@@ -112,6 +127,60 @@ func bindPair(address string) (net.Listener, *net.UDPConn, error) {
 			return nil, nil, err
 		}
 	}
+}
+
+// connectionsMax is how many TCP connections the data listener holds; further
+// ones are closed at once. files is how many the process may open, 0 if unknown.
+func connectionsMax(sessions, files int64) int64 {
+	most := sessions + connectionsSpare
+	if files > 0 {
+		most = min(most, files-min(filesSpare, files/2))
+	}
+	return most
+}
+
+// filesMax is how many files the process may have open, 0 if that is unknown.
+func filesMax() int64 {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return int64(min(limit.Cur, 1<<30))
+}
+
+// capped is a listener that closes what it accepts over a number of open
+// connections. Waiting instead would let those who hold them shut everybody out.
+type capped struct {
+	net.Listener
+	max  int64
+	open atomic.Int64
+}
+
+// Accept implements net.Listener.
+func (c *capped) Accept() (net.Conn, error) {
+	for {
+		conn, err := c.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c.open.Add(1) <= c.max {
+			return &counted{Conn: conn, leave: sync.OnceFunc(func() { c.open.Add(-1) })}, nil
+		}
+		c.open.Add(-1)
+		_ = conn.Close()
+	}
+}
+
+// counted tells its listener when it is closed.
+type counted struct {
+	net.Conn
+	leave func()
+}
+
+// Close implements net.Conn.
+func (c *counted) Close() error {
+	c.leave()
+	return c.Conn.Close()
 }
 
 func (l *listeners) newHTTP(handler http.Handler) *http.Server {
@@ -216,6 +285,7 @@ func (l *listeners) session(ctx context.Context, session protocol.Session) {
 	}
 	err = lite.NewSession(session, lite.Config{
 		Origin: s.directory.Origin(views.AllGrants(root)), Counters: &s.counters.lite,
+		Limits: lite.Limits{Subscriptions: s.cfg.SubscriptionsPerSession},
 		Logger: s.logger,
 	}).Run(ctx)
 	s.logger.Debug("session ended", "transport", session.Transport(),
