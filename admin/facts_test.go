@@ -23,6 +23,8 @@ func TestServiceErrors(t *testing.T) {
 	}{
 		{fmt.Errorf("writers are too fast: %w", admin.ErrBusy), 429, "busy", "1"},
 		{admin.ErrClosing, 503, "closing", "2"},
+		{fmt.Errorf("append: %w", admin.ErrUnknownOutcome), 503, "outcome_unknown", "2"},
+		{admin.ErrTooLarge, 413, "too_large", ""},
 		{admin.ErrReadOnly, 507, "read_only", ""},
 		{admin.ErrFull, 507, "full", ""},
 		{admin.ErrDeadline, 504, "deadline", ""},

@@ -149,6 +149,11 @@ var sentinels = []struct {
 		ErrTooExpensive, 422, "query_too_expensive",
 		"bind more arguments, or declare a view and watch it", 0,
 	},
+	{ErrTooLarge, 413, "too_large", "split the transaction, or keep large values elsewhere", 0},
+	{
+		ErrUnknownOutcome, 503, "outcome_unknown",
+		"repeat it with the same Idempotency-Key: it is done once, whatever happened", 2,
+	},
 	{ErrBusy, 429, "busy", "send it again later, with the same Idempotency-Key", 1},
 	{ErrClosing, 503, "closing", "send it again when the server is back", 2},
 	{ErrDeadline, 504, "deadline", "", 0},

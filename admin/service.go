@@ -59,6 +59,10 @@ var (
 	ErrReadOnly       = errors.New("the graph is read-only")         // 507
 	ErrFull           = errors.New("the graph is full")              // 507
 	ErrTooExpensive   = errors.New("the query needs too many steps") // 422
+	ErrTooLarge       = errors.New("a value is too large")           // 413
+	// ErrUnknownOutcome says that a write was taken and may be durable or not; it is
+	// answered 503, Retry-After.
+	ErrUnknownOutcome = errors.New("the outcome is unknown")
 	// ErrIdempotencyMismatch is answered 422.
 	ErrIdempotencyMismatch = errors.New("this Idempotency-Key was used with another body")
 )

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heddle-live/heddle/admin"
@@ -47,6 +48,8 @@ type hosted struct {
 	views *views.Graph
 	stop  context.CancelFunc
 	ended chan struct{}
+	// dropped is set before the loop ends because the graph is dropped.
+	dropped atomic.Bool
 }
 
 // openAll opens every graph that the journal holds.
@@ -151,7 +154,13 @@ func (g *graphs) Graph(ctx context.Context, name string) (admin.GraphInfo, error
 		info.Revision, info.Schema, info.Epoch = t.Revision, t.Schema, t.Epoch
 		info.Facts, info.WatchedKeys = stats.Facts, stats.WatchedKeys
 	})
-	return info, serviceError(err)
+	if errors.Is(err, ingest.ErrUnknownOutcome) {
+		// Nothing was to be done, so there is no outcome to know.
+		if err = context.Cause(ctx); err == nil {
+			err = ingest.ErrClosing
+		}
+	}
+	return info, h.serviceError(err)
 }
 
 // CreateGraph implements admin.Service.
@@ -171,13 +180,19 @@ func (g *graphs) createLocked(ctx context.Context, name string) error {
 	if closing {
 		return admin.ErrClosing
 	}
+	// What began is finished whoever waits for it: a graph that the journal holds
+	// and nobody runs could neither be used nor created.
+	ctx = context.WithoutCancel(ctx)
 	if err := g.journal.Create(ctx, name); err != nil {
 		if errors.Is(err, journal.ErrExists) {
 			return fmt.Errorf("graph %q: %w", name, admin.ErrExists)
 		}
 		return err
 	}
-	return g.openLocked(ctx, name)
+	if err := g.openLocked(ctx, name); err != nil {
+		return errors.Join(err, g.journal.Drop(ctx, name))
+	}
+	return nil
 }
 
 // DropGraph implements admin.Service.
@@ -196,11 +211,16 @@ func (g *graphs) DropGraph(ctx context.Context, name string) error {
 	}
 	delete(g.open, name)
 	g.mu.Unlock()
+	h.dropped.Store(true)
 	h.stop()
 	<-h.ended
 	g.directory.Remove(h.views, protocol.CodeViewDropped)
 	// A drop that began is finished whoever waits for it.
-	return g.journal.Drop(context.WithoutCancel(ctx), name)
+	ctx = context.WithoutCancel(ctx)
+	if err := g.journal.Drop(ctx, name); err != nil {
+		return errors.Join(err, g.openLocked(ctx, name)) // it is whole still
+	}
+	return nil
 }
 
 // Program implements admin.Service.
@@ -243,7 +263,7 @@ func (g *graphs) Apply(ctx context.Context, name, source string, opt admin.Apply
 	return admin.ApplyResult{
 		Revision: applied.Revision, Schema: applied.Schema, Created: created,
 		DryRun: opt.DryRun, Diff: applied.Diff,
-	}, serviceError(err)
+	}, h.serviceError(err)
 }
 
 // createFor makes the graph that a checked program is for. A program in error,
@@ -284,7 +304,7 @@ func (g *graphs) Transact(ctx context.Context, name string, tx admin.Transaction
 		IdempotencyKey: tx.IdempotencyKey, RequestHash: tx.RequestHash,
 	})
 	if err != nil {
-		return admin.Receipt{}, serviceError(err)
+		return admin.Receipt{}, h.serviceError(err)
 	}
 	return admin.Receipt{
 		Revision: r.Revision, Inserted: r.Inserted, Deleted: r.Deleted, Replayed: r.Replayed,
@@ -304,7 +324,7 @@ func (g *graphs) Query(ctx context.Context, name string, q *analysis.Query, para
 		MinRevision: opt.MinRevision, Deadline: opt.Deadline,
 	})
 	if err != nil {
-		return admin.QueryResult{}, serviceError(err)
+		return admin.QueryResult{}, h.serviceError(err)
 	}
 	return admin.QueryResult{
 		Revision: r.Revision, Columns: r.Columns, Rows: r.Rows, Count: r.Count,
@@ -359,6 +379,8 @@ var serviceErrors = []struct{ from, to error }{
 	{ingest.ErrBusy, admin.ErrBusy},
 	{ingest.ErrClosing, admin.ErrClosing},
 	{ingest.ErrReadOnly, admin.ErrReadOnly},
+	{ingest.ErrUnknownOutcome, admin.ErrUnknownOutcome},
+	{ingest.ErrTooLarge, admin.ErrTooLarge},
 	{ingest.ErrProgramChanged, admin.ErrProgramChanged},
 	{ingest.ErrIdempotencyMismatch, admin.ErrIdempotencyMismatch},
 	{ingest.ErrDeadline, admin.ErrDeadline},
@@ -373,7 +395,11 @@ type classified struct{ err, as error }
 func (c *classified) Error() string   { return c.err.Error() }
 func (c *classified) Unwrap() []error { return []error{c.as, c.err} }
 
-func serviceError(err error) error {
+// serviceError is what clients see of an error of the graph's loop.
+func (h *hosted) serviceError(err error) error {
+	if errors.Is(err, ingest.ErrClosing) && h.dropped.Load() {
+		return &classified{err: err, as: admin.ErrNotFound}
+	}
 	for _, row := range serviceErrors {
 		if errors.Is(err, row.from) {
 			return &classified{err: err, as: row.to}

@@ -81,7 +81,9 @@ func Start(ctx context.Context, cfg config.Config, opt Options) (*Server, error)
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	if err := s.build(ctx, opt); err != nil {
-		s.graphs.close()
+		if s.graphs != nil {
+			s.graphs.close()
+		}
 		return nil, errors.Join(err, s.group.Wait(), s.journal.Close())
 	}
 	return s, nil

@@ -96,7 +96,8 @@ func (l *Loop) apply(t *Turn, checked *analysis.Program, opt ApplyOptions) (Appl
 		return Applied{}, ErrReadOnly
 	}
 	next, drops := old.succeed(checked, l.position.Revision+1)
-	record, err := l.programRecord(next, drops)
+	seeds := seedOps(old, next)
+	record, err := l.programRecord(next, drops, seeds)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -104,10 +105,10 @@ func (l *Loop) apply(t *Turn, checked *analysis.Program, opt ApplyOptions) (Appl
 	if err != nil {
 		return Applied{}, err
 	}
-	if err := l.seed(old, next, record); err != nil {
+	if _, _, err := l.engine.Apply(next.revision, seeds); err != nil {
 		// The engine has the new program and the log has not.
-		l.failure = err
-		return Applied{}, err
+		l.failure = fmt.Errorf("graph %s: seed facts: %w", l.cfg.Graph, err)
+		return Applied{}, l.failure
 	}
 	l.records = append(l.records, record)
 	durable := l.append(t.work)
@@ -122,25 +123,23 @@ func (l *Loop) apply(t *Turn, checked *analysis.Program, opt ApplyOptions) (Appl
 	return Applied{Revision: next.revision, Schema: next.schema, Diff: diff}, nil
 }
 
-// seed applies the program's seed facts if the graph never had a program.
-func (l *Loop) seed(old, next *program, record *journal.Record) error {
-	var ops []analysis.Op
-	if old.schema == 0 {
-		for _, fact := range next.checked.Seed {
-			ops = append(ops, analysis.Op{Relation: fact.Relation, Row: fact.Row})
-		}
+// seedOps returns the program's seed facts if the graph never had a program.
+func seedOps(old, next *program) []analysis.Op {
+	if old.schema > 0 {
+		return nil
 	}
-	if _, _, err := l.engine.Apply(next.revision, ops); err != nil {
-		return fmt.Errorf("graph %s: seed facts: %w", l.cfg.Graph, err)
+	ops := make([]analysis.Op, len(next.checked.Seed))
+	for i, fact := range next.checked.Seed {
+		ops[i] = analysis.Op{Relation: fact.Relation, Row: fact.Row}
 	}
-	for i := range ops {
-		record.Mutations = append(record.Mutations,
-			l.mutation(next.relation(ops[i].Relation), &ops[i]))
-	}
-	return nil
+	return ops
 }
 
-func (l *Loop) programRecord(p *program, drops []uint32) (*journal.Record, error) {
+// programRecord spells a commit of p with its seed facts for the journal, unless
+// it is over a limit. The tuples live in the buffer of the next append.
+func (l *Loop) programRecord(p *program, drops []uint32, seeds []analysis.Op) (
+	*journal.Record, error,
+) {
 	text, err := json.Marshal(programRecord{
 		Format: programFormat, Schema: p.schema, Source: p.checked.Source,
 		Relations: p.relations, Next: p.next,
@@ -148,9 +147,17 @@ func (l *Loop) programRecord(p *program, drops []uint32) (*journal.Record, error
 	if err != nil {
 		return nil, fmt.Errorf("program record: %w", err)
 	}
-	return &journal.Record{
+	r := &journal.Record{
 		Revision: p.revision, TimeMillis: l.turn.NowMilli, Program: text, Drops: drops,
-	}, nil
+	}
+	l.tuples = l.tuples[:0] // nothing is staged
+	for i := range seeds {
+		r.Mutations = append(r.Mutations, l.mutation(p.relation(seeds[i].Relation), &seeds[i]))
+	}
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // succeed returns the program that follows p with checked in force, and the

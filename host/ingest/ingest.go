@@ -36,6 +36,9 @@ var (
 	ErrProgramChanged = errors.New("the program changed meanwhile")
 	// ErrIdempotencyMismatch: the key was used with another request.
 	ErrIdempotencyMismatch = errors.New("the Idempotency-Key was used with another request")
+	// ErrTooLarge: a value or the whole is over a limit of the journal. Nothing
+	// was written.
+	ErrTooLarge = journal.ErrTooLarge
 	// ErrDeadline: the caller's time ran out while waiting or computing.
 	ErrDeadline = errors.New("the deadline passed")
 )
@@ -181,6 +184,12 @@ type item struct {
 	task func(*Turn)
 }
 
+// progress tells a caller what became of its item.
+type progress struct {
+	begun atomic.Bool // the loop began to work on it
+	done  chan struct{}
+}
+
 // Revision returns the newest revision that is durable and published.
 func (l *Loop) Revision() uint64 { return l.revision.Load() }
 
@@ -233,30 +242,37 @@ func (l *Loop) try(it item) error {
 }
 
 // Call runs task in the loop between two batches and waits for its end. It
-// returns ErrBusy if the queue is full, ErrClosing, and ErrUnknownOutcome if the
-// caller or the loop left first; the task may still run then.
+// returns ErrBusy if the queue is full, ErrClosing if the task did not and will
+// not run, and ErrUnknownOutcome if the caller or the loop left first; the task may
+// still run then.
 func (l *Loop) Call(ctx context.Context, task func(*Turn)) error {
-	done := make(chan struct{})
+	p := progress{done: make(chan struct{})}
 	if err := l.try(item{task: func(t *Turn) {
-		defer close(done)
+		p.begun.Store(true)
+		defer close(p.done)
 		task(t)
 	}}); err != nil {
 		return err
 	}
-	return l.await(ctx, done)
+	return l.await(ctx, &p)
 }
 
-func (l *Loop) await(ctx context.Context, done <-chan struct{}) error {
+func (l *Loop) await(ctx context.Context, p *progress) error {
+	ended := false
 	select {
-	case <-done:
+	case <-p.done:
 		return nil
 	case <-l.stopped:
+		ended = true
 	case <-ctx.Done():
 	}
 	select {
-	case <-done: // both were ready
+	case <-p.done: // both were ready
 		return nil
 	default:
-		return ErrUnknownOutcome
 	}
+	if ended && !p.begun.Load() {
+		return ErrClosing // and never will
+	}
+	return ErrUnknownOutcome
 }

@@ -86,6 +86,9 @@ type fixture struct {
 	ended   chan error
 	wrap    func(ingest.Journal) ingest.Journal
 	queue   int
+
+	freeBytes func() (uint64, error)
+	freeFloor uint64
 }
 
 func start(t *testing.T, options ...func(*fixture)) *fixture {
@@ -121,6 +124,7 @@ func (f *fixture) open() {
 		Nanos:             func() int64 { return int64(time.Since(began)) },
 		QueueTransactions: f.queue, BatchTransactions: 16, JournalRecords: 1000,
 		QuerySteps: 1_000_000, Metrics: &ingest.Metrics{}, Logger: slog.New(slog.DiscardHandler),
+		FreeBytes: f.freeBytes, FreeBytesFloor: f.freeFloor,
 	})
 	if err != nil {
 		f.t.Fatal(err)

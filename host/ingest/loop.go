@@ -20,6 +20,10 @@ const trimStride = 4096
 // the next: a load needs far more than the writes after it.
 const tuplesBytesKept = 1 << 20
 
+// batchTupleBytes is the size of its tuples above which a batch takes no further
+// transaction: what shares one append is held in memory several times over.
+const batchTupleBytes = 16 << 20
+
 // Run takes batches until ctx ends, then finishes what is queued and returns
 // nil. It returns an error if the log failed: memory is ahead of the disk then,
 // nobody was answered, and the process must end and recover.
@@ -86,10 +90,13 @@ fill:
 		it := l.batch[i]
 		l.batch[i] = item{}
 		if l.failure != nil {
-			continue // nobody is answered: the outcome is unknown
+			continue // nothing of it was begun, which its caller sees by itself
 		}
 		if it.tx != nil {
 			l.stage(ctx, it.tx)
+			if len(l.tuples) >= batchTupleBytes {
+				l.flush(ctx)
+			}
 			continue
 		}
 		l.flush(ctx)

@@ -68,9 +68,11 @@ func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Valu
 		err = failed
 	}
 	// Nothing was written, so a query that was left has no unknown outcome.
-	left := errors.Is(err, ErrUnknownOutcome) || errors.Is(err, engine.ErrCancelled)
-	if left && ctx.Err() != nil {
+	switch left := errors.Is(err, ErrUnknownOutcome); {
+	case ctx.Err() != nil && (left || errors.Is(err, engine.ErrCancelled)):
 		err = context.Cause(ctx)
+	case left:
+		err = ErrClosing
 	}
 	if err != nil {
 		return QueryResult{}, err

@@ -42,19 +42,19 @@ type pending struct {
 	tx      Transaction
 	receipt Receipt
 	err     error
-	done    chan struct{}
+	progress
 }
 
 // Transact commits tx and returns when it is durable and published. Errors:
-// ErrBusy, ErrClosing, ErrReadOnly, ErrProgramChanged, ErrIdempotencyMismatch
-// and the engine's refusals leave no trace; ErrUnknownOutcome says that nobody
+// ErrBusy, ErrClosing, ErrReadOnly, ErrProgramChanged, ErrIdempotencyMismatch,
+// ErrTooLarge and the engine's refusals leave no trace; ErrUnknownOutcome says that nobody
 // knows, and a repetition under the same key settles it.
 func (l *Loop) Transact(ctx context.Context, tx Transaction) (Receipt, error) {
-	p := &pending{tx: tx, done: make(chan struct{})}
+	p := &pending{tx: tx, progress: progress{done: make(chan struct{})}}
 	if err := l.try(item{tx: p}); err != nil {
 		return Receipt{}, err
 	}
-	if err := l.await(ctx, p.done); err != nil {
+	if err := l.await(ctx, &p.progress); err != nil {
 		return Receipt{}, err
 	}
 	return p.receipt, p.err
@@ -63,6 +63,7 @@ func (l *Loop) Transact(ctx context.Context, tx Transaction) (Receipt, error) {
 // stage applies one transaction to the engine and prepares its record; a
 // refused one is answered at once.
 func (l *Loop) stage(ctx context.Context, p *pending) {
+	p.begun.Store(true)
 	staged, err := l.admit(ctx, p)
 	if staged {
 		return
@@ -91,19 +92,29 @@ func (l *Loop) admit(ctx context.Context, p *pending) (bool, error) {
 	if err := l.engine.Check(p.tx.Ops); err != nil {
 		return false, err
 	}
-	revision := l.position.Revision + uint64(len(l.records)) + 1
-	before := l.cfg.Nanos()
-	inserted, deleted, err := l.engine.Apply(revision, p.tx.Ops)
-	l.engineNanos += l.cfg.Nanos() - before
+	mark := len(l.tuples)
+	r := l.record(p)
+	// What the log would refuse must not reach the engine, which has no way back.
+	err := r.Check()
+	if err == nil {
+		before := l.cfg.Nanos()
+		p.receipt.Inserted, p.receipt.Deleted, err = l.engine.Apply(r.Revision, p.tx.Ops)
+		l.engineNanos += l.cfg.Nanos() - before
+	}
 	if err != nil {
+		l.tuples = l.tuples[:mark]
 		return false, err
 	}
-	p.receipt = Receipt{Revision: revision, Inserted: inserted, Deleted: deleted}
+	p.receipt.Revision = r.Revision
+	// With as many changes as ops, each op changed something.
+	r.Effective = p.receipt.Inserted+p.receipt.Deleted == len(p.tx.Ops)
 	if p.tx.IdempotencyKey != "" {
+		r.Answer = fmt.Appendf(nil, `{"inserted":%d,"deleted":%d}`,
+			p.receipt.Inserted, p.receipt.Deleted)
 		l.receipts[receiptKey{p.tx.Caller, p.tx.IdempotencyKey}] = len(l.staged)
 	}
 	l.staged = append(l.staged, p)
-	l.records = append(l.records, l.record(p))
+	l.records = append(l.records, r)
 	return true, nil
 }
 
@@ -141,16 +152,14 @@ func (l *Loop) recall(ctx context.Context, p *pending) (known, repeats bool, err
 	return true, false, nil
 }
 
-// record spells p's changes for the journal. The tuples live in a buffer that
-// is reused after the append.
+// record spells p's changes for the journal, as the next revision. The tuples live
+// in a buffer that is reused after the append.
 func (l *Loop) record(p *pending) *journal.Record {
 	in := l.program.Load()
 	r := &journal.Record{
-		Revision:   p.receipt.Revision,
-		TimeMillis: l.turn.NowMilli,
-		Mutations:  make([]journal.Mutation, len(p.tx.Ops)),
-		// With as many changes as ops, each op changed something.
-		Effective:      p.receipt.Inserted+p.receipt.Deleted == len(p.tx.Ops),
+		Revision:       l.position.Revision + uint64(len(l.records)) + 1,
+		TimeMillis:     l.turn.NowMilli,
+		Mutations:      make([]journal.Mutation, len(p.tx.Ops)),
 		Caller:         p.tx.Caller,
 		IdempotencyKey: p.tx.IdempotencyKey,
 		RequestHash:    p.tx.RequestHash,
@@ -158,10 +167,6 @@ func (l *Loop) record(p *pending) *journal.Record {
 	for i := range p.tx.Ops {
 		op := &p.tx.Ops[i]
 		r.Mutations[i] = l.mutation(in.relation(op.Relation), op)
-	}
-	if p.tx.IdempotencyKey != "" {
-		r.Answer = fmt.Appendf(nil, `{"inserted":%d,"deleted":%d}`,
-			p.receipt.Inserted, p.receipt.Deleted)
 	}
 	return r
 }

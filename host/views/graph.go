@@ -56,9 +56,9 @@ type Graph struct {
 type view struct {
 	graph      *Graph
 	name       string
-	parameters []analysis.Column
-	columns    []analysis.Column
-	types      []frame.Type // of the parameters
+	parameters []analysis.Column // as in the program in force; guarded by Graph.mu
+	columns    []analysis.Column // never change
+	types      []frame.Type      // of the parameters
 	meta       *moq.Track
 	keys       map[string]*keyed
 	viewers    int
@@ -115,7 +115,7 @@ func (g *Graph) Deployed(t *ingest.Turn, _ *engine.Diff) {
 		declared := &program.Views[i]
 		if v := old[declared.Name]; v != nil && v.sameShape(declared) {
 			next[declared.Name] = v
-			v.parameters, v.columns = declared.Query.Parameters, declared.Query.Columns
+			v.parameters = declared.Query.Parameters // they may have other names
 			continue
 		}
 		next[declared.Name] = g.newView(declared)
@@ -218,6 +218,7 @@ func (g *Graph) begin(t *ingest.Turn, k *keyed) {
 	watch.Owner = k
 	k.watch, k.held = watch, t.Revision
 	g.publish(t, k, publication{revision: t.Revision, sequence: t.Sequence()})
+	g.letGoOversize(t)
 }
 
 // Publish writes a new group for each key that the batch changed.
@@ -239,11 +240,18 @@ func (g *Graph) Publish(t *ingest.Turn) {
 		g.entered = t.Nanos()
 	})
 	t.CountEngine(g.engineNanos + t.Nanos() - g.entered)
+	g.letGoOversize(t)
+}
+
+// letGoOversize ends the keys whose track has just ended because a group did not
+// fit. It runs before anything else could meet them.
+func (g *Graph) letGoOversize(t *ingest.Turn) {
 	for _, k := range g.oversize {
 		g.forget(k)
 		t.Engine.Unwatch(k.watch)
 		k.watch = nil
 	}
+	clear(g.oversize)
 	g.oversize = g.oversize[:0]
 }
 

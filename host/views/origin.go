@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
 	"github.com/heddle-live/heddle/host/ingest"
 	"github.com/heddle-live/heddle/protocol"
@@ -28,9 +29,10 @@ type target struct {
 	// track is set for tracks that stand by themselves: meta and progress.
 	track *moq.Track
 	// Otherwise the rows of a key:
-	view   *view
-	key    string
-	values []value.Value
+	view       *view
+	parameters []analysis.Column
+	key        string
+	values     []value.Value
 }
 
 // Info says what a track is like, without making anybody watch it.
@@ -123,12 +125,15 @@ func (o *origin) resolve(broadcast protocol.Path, track string) (target, error) 
 	}
 	g.mu.Lock()
 	v := g.views[viewName]
+	at := target{graph: g, view: v}
+	if v != nil {
+		at.parameters = v.parameters
+	}
 	g.mu.Unlock()
 	if v == nil {
 		return target{}, refuse(protocol.CodeNotFound,
 			"graph %s has no view %q", graphName, viewName)
 	}
-	at := target{graph: g, view: v}
 	if keyInPath {
 		if err := at.setKey(key); err != nil {
 			return target{}, err
@@ -167,7 +172,7 @@ func (t *target) setKey(key string) error {
 		cell, err := frame.ParseKey(s, v.types[i])
 		if err != nil {
 			return refuse(protocol.CodeNotFound, "view %s, parameter %s: %v",
-				v.name, v.parameters[i].Name, err)
+				v.name, t.parameters[i].Name, err)
 		}
 		values[i] = valueOf(cell)
 	}

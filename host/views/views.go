@@ -79,8 +79,8 @@ func (d *Directory) Serve(g *Graph, loop Loop) {
 	d.graphs[g.name] = g
 }
 
-// Remove ends all tracks of a graph whose loop has ended, with a code that its
-// viewers see.
+// Remove ends all tracks of a graph whose loop has ended, and which may not run
+// again, with a code that its viewers see.
 func (d *Directory) Remove(g *Graph, code protocol.StreamCode) {
 	d.mu.Lock()
 	if d.graphs[g.name] == g {
@@ -101,6 +101,9 @@ func (d *Directory) Remove(g *Graph, code protocol.StreamCode) {
 	g.mu.Unlock()
 	for _, v := range views {
 		d.routes.set(v.path(), false)
+	}
+	for _, e := range g.ending {
+		e.track.Abort(e.code)
 	}
 	for _, t := range tracks {
 		t.Abort(code)
