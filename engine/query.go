@@ -12,9 +12,12 @@ import (
 
 // QueryOptions bounds a query.
 type QueryOptions struct {
-	MaxRows   int         // rows returned at most; 0: no limit
-	Offset    int         // rows of the sorted result to leave out first
-	Budget    uint64      // rows visited at most, roughly; 0: no limit
+	MaxRows int // rows returned at most; 0: no limit
+	Offset  int // rows of the sorted result to leave out first
+	// Budget is the number of steps at most, roughly; 0: no limit. A row that is
+	// looked up is a step, one that is derived is two more, and eight rows of a scan
+	// are one.
+	Budget    uint64
 	Cancelled func() bool // asked every few thousand steps; may be nil
 }
 
@@ -67,7 +70,7 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 	for id, ok := table.NextVisible(0); ok; id, ok = table.NextVisible(id + 1) {
 		rows = append(rows, id)
 	}
-	slices.SortFunc(rows, func(a, b relation.RowID) int {
+	compare := func(a, b relation.RowID) int {
 		x, y := table.Row(a), table.Row(b)
 		for _, o := range outputs {
 			if o.Column >= 0 && x[o.Column] != y[o.Column] {
@@ -75,11 +78,13 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 			}
 		}
 		return 0
-	})
-	rows = rows[min(max(opt.Offset, 0), len(rows)):]
-	if opt.MaxRows > 0 && len(rows) > opt.MaxRows {
-		rows, out.Truncated = rows[:opt.MaxRows], true
 	}
+	if all := len(rows); opt.MaxRows > 0 {
+		rows = smallest(rows, opt.MaxRows+max(opt.Offset, 0), compare)
+		out.Truncated = len(rows) < all
+	}
+	slices.SortFunc(rows, compare)
+	rows = rows[min(max(opt.Offset, 0), len(rows)):]
 	out.Count = len(rows)
 	out.Rows = make([]value.Value, 0, len(rows)*len(outputs))
 	for _, id := range rows {
@@ -92,6 +97,42 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 		}
 	}
 	return out, nil
+}
+
+// smallest returns the n smallest rows, in no order. It changes rows. Sorting all
+// of them would take longer than finding them did.
+func smallest(rows []relation.RowID, n int, compare func(a, b relation.RowID) int,
+) []relation.RowID {
+	if n >= len(rows) {
+		return rows
+	}
+	heap := rows[:n] // the largest first
+	sink := func(i int) {
+		for {
+			down := 2*i + 1
+			if down >= n {
+				return
+			}
+			if down+1 < n && compare(heap[down+1], heap[down]) > 0 {
+				down++
+			}
+			if compare(heap[i], heap[down]) >= 0 {
+				return
+			}
+			heap[i], heap[down] = heap[down], heap[i]
+			i = down
+		}
+	}
+	for i := n/2 - 1; i >= 0; i-- {
+		sink(i)
+	}
+	for _, row := range rows[n:] {
+		if compare(row, heap[0]) < 0 {
+			heap[0] = row
+			sink(0)
+		}
+	}
+	return heap
 }
 
 // querySymbols gives the constants of a query that the graph has never seen ids of

@@ -267,8 +267,8 @@ func (n *Network) Release(goal int, row relation.RowID) {
 	dropIfIdle(table, row)
 }
 
-// Limit makes the next Settle fail with ErrBudget once it has visited about
-// budget rows (0: no limit), and with ErrCancelled soon after cancelled (which may
+// Limit makes the next Settle fail with ErrBudget once it has taken about budget
+// steps (0: no limit), and with ErrCancelled soon after cancelled (which may
 // be nil) returns true. A network whose Settle failed must not be used again.
 func (n *Network) Limit(budget uint64, cancelled func() bool) {
 	if budget == 0 {
@@ -299,5 +299,5 @@ func (n *Network) Bytes() int {
 	return bytes
 }
 
-// Steps returns the number of rows that evaluation has visited since New.
+// Steps returns the number of steps that evaluation has taken since New.
 func (n *Network) Steps() uint64 { return n.steps }

@@ -63,9 +63,15 @@ type Config struct {
 	QueryRows int `default:"10000" min:"1" max:"1000000" help:"most rows of a query"`
 	// QueryDeadline is how long a query may take unless it asks for less.
 	QueryDeadline time.Duration `default:"5s" min:"10ms" max:"1m" help:"longest query"`
-	// QuerySteps is how many rows a query may visit, roughly. Queries run between
-	// two commits, so this bounds how long one holds up writers.
-	QuerySteps int `default:"20000000" min:"1000" max:"1000000000" help:"rows visited by a query"`
+	// QuerySteps is how much work a query may be. Queries run between two commits,
+	// so this bounds how long one holds up writers: with the default about a tenth
+	// of a second on a server of 2026, at worst. A row that is looked up is a step,
+	// one that is derived is two more, and eight rows of a scan are one.
+	QuerySteps int `default:"800000" min:"1000" max:"1000000000" help:"most steps of a query"`
+	// WatchSteps is how many steps the first rows of a watched key may take, counted
+	// as query_steps counts them. They are computed between two commits. The viewer
+	// of a key over it is told that it is too expensive.
+	WatchSteps int `group:"limits" default:"2000000" min:"1000" max:"1000000000" help:"steps for a key's first rows"`
 	// KeysMax is how many keys of one graph's views may be watched. The viewer of
 	// a further one is refused as busy.
 	KeysMax int `default:"1000000" min:"1" max:"100000000" help:"keys watched of a graph"`
