@@ -64,7 +64,7 @@ func openGraphs(t *testing.T, dir string) *someGraphs {
 	s.graphs = &graphs{
 		journal: droppingJournal{s.store, &s.fails}, logger: logger, open: map[string]*hosted{},
 		directory: views.New(views.Config{
-			Linger: 20 * time.Millisecond, MaxLatency: time.Second, KeysMax: 50,
+			Linger: 20 * time.Millisecond, MaxLatency: time.Second, KeysMax: 50, WatchSteps: 1_000_000,
 			PartBytes: 256 << 10, Now: time.Now, Logger: logger, Metrics: &s.metrics,
 		}),
 		run: s.group.Go,

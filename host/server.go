@@ -97,7 +97,8 @@ func (s *Server) build(ctx context.Context, opt Options) error {
 	}
 	s.directory = views.New(views.Config{
 		Linger: s.cfg.LingerKey, MaxLatency: s.cfg.TrackMaxLatency, KeysMax: s.cfg.KeysMax,
-		PartBytes: int(s.cfg.SnapshotPartBytes), Now: time.Now, Logger: s.logger,
+		WatchSteps: uint64(s.cfg.WatchSteps),
+		PartBytes:  int(s.cfg.SnapshotPartBytes), Now: time.Now, Logger: s.logger,
 		Metrics: &s.counters.views,
 	})
 	s.graphs = &graphs{

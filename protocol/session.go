@@ -45,6 +45,7 @@ const (
 	CodeBusy         StreamCode = 67 // a limit of the server is reached; retry later
 	CodeShutdown     StreamCode = 68 // the server is going away
 	CodeInternal     StreamCode = 69 // a fault of the server, logged there
+	CodeTooExpensive StreamCode = 70 // the key needs more work than the server allows
 )
 
 // SessionCode is the application code that closes a session.

@@ -12,6 +12,7 @@ import (
 	"github.com/heddle-live/heddle/host/ingest"
 	"github.com/heddle-live/heddle/protocol"
 	"github.com/heddle-live/heddle/protocol/moq"
+	"github.com/heddle-live/heddle/sdk/frame"
 )
 
 // TestKeyThatIsTooLargeAtOnce begins to watch a key whose result does not fit into
@@ -35,13 +36,18 @@ func TestKeyThatIsTooLargeAtOnce(t *testing.T) {
 		func() { f.apply(program) },
 	} {
 		w := f.view("g/texts/50", "rows")
-		if w.last.Kind != moq.Aborted || w.last.Code != protocol.CodeFrameTooLarge {
-			t.Errorf("a result over the group limit: %v", w.last.Kind)
+		if n := len(w.log); n == 0 || !strings.HasSuffix(w.log[n-1], frame.ClosedTooLarge) {
+			t.Errorf("a result over the group limit: %q", w.log)
 		}
 		if n := f.metrics.WatchedKeys.Load(); n != 1 {
 			t.Errorf("%d watched keys, want that of the other viewer", n)
 		}
 		then()
+		f.settle(time.Second)
+		w.read()
+		if w.last.Kind != moq.Aborted || w.last.Code != protocol.CodeFrameTooLarge {
+			t.Errorf("its track's end: %+v", w.last)
+		}
 		w.leave()
 		f.write("+name(501, \"z\")\n-name(501, \"z\")")
 	}

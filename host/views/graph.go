@@ -2,6 +2,8 @@ package views
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/heddle-live/heddle/host/ingest"
 	"github.com/heddle-live/heddle/protocol"
 	"github.com/heddle-live/heddle/protocol/moq"
+	"github.com/heddle-live/heddle/protocol/wire"
 	"github.com/heddle-live/heddle/sdk/frame"
 )
 
@@ -206,6 +209,16 @@ func (g *Graph) begin(t *ingest.Turn, k *keyed) {
 	if gone {
 		return // the view ended, or the key was idle too long, before this turn
 	}
+	if err := t.Engine.Try(k.view.name, k.values, g.dir.cfg.WatchSteps); errors.Is(
+		err, engine.ErrBudget) {
+		g.forget(k)
+		g.last(t, k, t.Sequence(), protocol.CodeTooExpensive, frame.Closed{
+			Code: frame.ClosedTooExpensive,
+			Message: fmt.Sprintf("the first rows of view %s at this key take more than %d steps",
+				k.view.name, g.dir.cfg.WatchSteps),
+		})
+		return
+	}
 	watch, err := t.Engine.Watch(k.view.name, k.values)
 	if err != nil {
 		// The view was checked when the viewer came; only a fault of ours gets here.
@@ -243,6 +256,19 @@ func (g *Graph) Publish(t *ingest.Turn) {
 	g.letGoOversize(t)
 }
 
+// last writes a key's last frame, which says why, and has its track reset soon.
+func (g *Graph) last(t *ingest.Turn, k *keyed, sequence uint64, code protocol.StreamCode,
+	reason frame.Closed,
+) {
+	g.dir.cfg.Logger.Warn("a key is not served", "graph", g.name, "view", k.view.name,
+		"key", k.key, "reason", reason.Code, "message", reason.Message)
+	last := moq.Frame{Timestamp: t.NowMilli, Payload: g.encoder.closed(t, reason)}
+	if err := k.track.WriteGroup(sequence, last); err != nil {
+		g.dir.cfg.Logger.Error("write a key's last frame", "graph", g.name, "err", err)
+	}
+	g.endLater(k.track, code)
+}
+
 // letGoOversize ends the keys whose track has just ended because a group did not
 // fit. It runs before anything else could meet them.
 func (g *Graph) letGoOversize(t *ingest.Turn) {
@@ -260,6 +286,16 @@ func (g *Graph) publish(t *ingest.Turn, k *keyed, p publication) {
 	g.rows = t.Engine.Rows(k.watch, g.rows[:0])
 	g.engineNanos += t.Nanos() - g.entered
 	frames := g.encoder.group(t, p, g.rows, len(k.view.columns), g.dir.cfg.PartBytes)
+	size := g.encoder.bytes() + len(frames)*wire.MaxFrameHeaderBytes
+	if size > moq.MaxGroupBytes {
+		g.last(t, k, p.sequence, protocol.CodeFrameTooLarge, frame.Closed{
+			Code: frame.ClosedTooLarge,
+			Message: fmt.Sprintf("the rows take %d bytes as frames, and a group holds %d",
+				size, moq.MaxGroupBytes),
+		})
+		g.oversize = append(g.oversize, k)
+		return
+	}
 	k.held = p.revision
 	m := g.dir.cfg.Metrics
 	m.Groups.Add(1)

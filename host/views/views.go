@@ -32,6 +32,9 @@ type Config struct {
 	// KeysMax is how many keys of one graph are watched at most; a viewer of a
 	// further one is refused with protocol.CodeBusy.
 	KeysMax int
+	// WatchSteps bounds the engine's work for the first rows of a key, in the steps
+	// of engine.QueryOptions; a key over it is refused as too expensive.
+	WatchSteps uint64
 	// PartBytes is the size of a snapshot's parts.
 	PartBytes int
 	Now       func() time.Time

@@ -50,7 +50,8 @@ func start(t *testing.T, adjust ...func(*views.Config)) *fixture {
 	f := &fixture{t: t}
 	cfg := views.Config{
 		Linger: 2 * time.Second, MaxLatency: time.Second, KeysMax: 100, PartBytes: 256 << 10,
-		Now: time.Now, Logger: slog.New(slog.DiscardHandler), Metrics: &f.metrics,
+		WatchSteps: 1_000_000,
+		Now:        time.Now, Logger: slog.New(slog.DiscardHandler), Metrics: &f.metrics,
 	}
 	for _, a := range adjust {
 		a(&cfg)
@@ -456,13 +457,44 @@ func TestTooLargeResultEndsItsTrackOnly(t *testing.T) {
 	for chunk := range slices.Chunk(facts, 4) {
 		f.write("+name[" + strings.Join(chunk, ", ") + "]")
 	}
-	w.read()
-	if w.last.Kind != moq.Aborted || w.last.Code != protocol.CodeFrameTooLarge {
-		t.Errorf("a result over the group limit: %+v", w.last.Kind)
-	}
+	w.expectClosed(frame.ClosedTooLarge, protocol.CodeFrameTooLarge)
+	late := f.view("g/texts/51", "rows") // too large from the first group on
+	late.expectClosed(frame.ClosedTooLarge, protocol.CodeFrameTooLarge)
+	f.write(`-name(100, "` + big + `")`) // nothing of the ended keys is left to meet it
 	f.write("+edge(1, 2)")
 	other.expectRows("[[1 2]]")
 	v.expectRows("[]")
+}
+
+// expectClosed expects a last frame with a reason, then a reset.
+func (v *viewer) expectClosed(reason string, code protocol.StreamCode) {
+	v.f.t.Helper()
+	v.read()
+	if n := len(v.log); n == 0 || !strings.HasSuffix(v.log[n-1], "closed "+reason) {
+		v.f.t.Errorf("the last frame of %q is not closed with %s", v.log, reason)
+	}
+	v.f.settle(time.Second)
+	v.read()
+	if v.last.Kind != moq.Aborted || v.last.Code != code {
+		v.f.t.Errorf("the track's end: %+v, want code %d", v.last, code)
+	}
+}
+
+func TestTooExpensiveKeyIsRefused(t *testing.T) {
+	f := start(t, func(c *views.Config) { c.WatchSteps = 1000 })
+	var facts []string
+	for i := range 500 {
+		facts = append(facts, fmt.Sprintf("(%d, %d)", i, i%2))
+	}
+	f.write("+edge[" + strings.Join(facts, ", ") + "]")
+	f.apply(program + "view pairs($x: int) := ?edge($x, Y), edge(A, Y), edge(B, Y), A < B\n")
+	f.view("g/pairs/1", "rows").expectClosed(frame.ClosedTooExpensive, protocol.CodeTooExpensive)
+	if n := f.metrics.WatchedKeys.Load(); n != 0 {
+		t.Errorf("%d watched keys after a refusal", n)
+	}
+	f.view("g/out/1", "rows").expectRows("[[1 1]]")
+	// A key that others watch already takes further viewers.
+	f.view("g/out/1", "rows").expectRows("[[1 1]]")
 }
 
 func TestSubscribeWhenTheLoopHasEnded(t *testing.T) {

@@ -41,6 +41,8 @@ const (
 	ClosedBusy         = "busy"
 	ClosedShutdown     = "shutdown"
 	ClosedInternal     = "internal"
+	ClosedTooExpensive = "too_expensive"
+	ClosedTooLarge     = "too_large"
 )
 
 // A frame is appended member by member, in this order:
