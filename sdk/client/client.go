@@ -24,6 +24,7 @@ import (
 
 	"github.com/heddle-live/heddle/protocol"
 	"github.com/heddle-live/heddle/protocol/lite"
+	"github.com/heddle-live/heddle/protocol/wire"
 	"github.com/heddle-live/heddle/sdk/frame"
 )
 
@@ -60,7 +61,8 @@ type Config struct {
 	HTTPClient *http.Client
 	// Open replaces the URL: it opens each session. For tests and other bindings.
 	Open func(context.Context) (protocol.Session, error)
-	// Logger gets lost connections at info level; nil is silent.
+	// Logger gets lost connections, and keys that begin to wait, at info level; nil
+	// is silent.
 	Logger *slog.Logger
 	// Jitter returns numbers from 0 to 1 that spread the retries of many clients;
 	// nil is random.
@@ -241,8 +243,9 @@ func (c *Client) Transport() string {
 }
 
 // Watch watches one key of a view: one value for each of its parameters, each
-// an int, int64, float64, string or bool; others are errors wrapping
-// frame.ErrKey. The rows come when there is a session. The watch ends with ctx,
+// an int, int64, float64, string or bool. Others are errors wrapping
+// frame.ErrKey, and so is a key whose spelling is longer than the
+// wire.MaxNameBytes that the protocol allows. The rows come when there is a session. The watch ends with ctx,
 // with Close, or when the server ends it for good. It needs a grant for the
 // whole view and passes every relay.
 func (c *Client) Watch(ctx context.Context, graph, view string, key ...any) (*Watch, error) {
@@ -266,13 +269,29 @@ func (c *Client) WatchPath(ctx context.Context, graph, view string, key ...any) 
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
+	if err := checkName("path", string(at.broadcast)); err != nil {
+		return nil, err
+	}
 	return c.watch(ctx, at)
+}
+
+// checkName refuses a name that no server takes: it would be asked for in vain
+// for ever.
+func checkName(what, name string) error {
+	if len(name) <= wire.MaxNameBytes {
+		return nil
+	}
+	return fmt.Errorf("watch: %w: too long: the %s %.40s… takes %d bytes, and a server takes %d",
+		frame.ErrKey, what, name, len(name), wire.MaxNameBytes)
 }
 
 func newAddress(graph, view string, key []any) (address, error) {
 	broadcast, err := protocol.ParsePath(graph + "/" + view)
 	if err != nil {
 		return address{}, fmt.Errorf("watch: %w", err)
+	}
+	if err := checkName("path", string(broadcast)); err != nil {
+		return address{}, err
 	}
 	at := address{broadcast: broadcast, track: frame.TrackRows}
 	if len(key) == 0 {
@@ -283,7 +302,7 @@ func newAddress(graph, view string, key []any) (address, error) {
 		return address{}, fmt.Errorf("watch %s: %w", broadcast, err)
 	}
 	at.track += "/" + spelling
-	return at, nil
+	return at, checkName("track", at.track)
 }
 
 func (c *Client) watch(ctx context.Context, at address) (*Watch, error) {

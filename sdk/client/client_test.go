@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/heddle-live/heddle/protocol"
 	"github.com/heddle-live/heddle/protocol/moq"
+	"github.com/heddle-live/heddle/protocol/wire"
 	"github.com/heddle-live/heddle/sdk/frame"
 )
 
@@ -439,3 +441,72 @@ func TestDialFailures(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestKeyOverTheLimitSaysWhyItWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Client, n *network) {
+		n.origin.refuse(&protocol.StreamError{Code: protocol.CodeBusy})
+		w := mustWatch(t, c, 7)
+		synctest.Wait()
+		got := w.Waiting()
+		if got == nil || got.Code != "busy" || got.Retries != 1 || got.Message == "" || w.Live() {
+			t.Fatalf("waiting %+v, live %v", got, w.Live())
+		}
+		n.origin.publish(t, "g/v rows/7", first(1, "[[7,1]]"))
+		time.Sleep(time.Second)
+		if got := w.Waiting(); got == nil || got.Retries < 2 {
+			t.Errorf("after a second: %+v", got)
+		}
+		n.origin.refuse(nil)
+		wantUpdate(t, next(t, w), "r1 [[7 1]] +[[7 1]] -[]")
+		if got := w.Waiting(); got != nil || !w.Live() {
+			t.Errorf("waiting %+v, live %v", got, w.Live())
+		}
+		n.cut(nil)
+		synctest.Wait()
+		if got := w.Waiting(); got == nil || got.Code != "lost" {
+			t.Errorf("after the connection: %+v", got)
+		}
+		w.Close()
+		if got := w.Waiting(); got != nil {
+			t.Errorf("after Close: %+v", got)
+		}
+	})
+}
+
+// TestSessionWithoutRoomSaysSo watches a key in a session whose request streams
+// are all taken, so that the request cannot even be sent.
+func TestSessionWithoutRoomSaysSo(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Client, n *network) {
+		n.origin.publish(t, "g/v rows/0", first(1, "[[0,1]]"))
+		for i := range requestStreams {
+			n.origin.publish(t, fmt.Sprintf("g/v rows/%d", i), first(1, "[[7,1]]"))
+			next(t, mustWatch(t, c, i))
+		}
+		w := mustWatch(t, c, requestStreams)
+		time.Sleep(firstFrameTimeout + time.Millisecond)
+		if got := w.Waiting(); got == nil || got.Code != "silent" {
+			t.Errorf("waiting %+v", got)
+		}
+	})
+}
+
+func TestKeyTooLongIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Client, _ *network) {
+		long := strings.Repeat("a", 70_000)
+		longest := strings.Repeat("a", wire.MaxNameBytes-len("rows/"))
+		for name, err := range map[string]error{
+			"key":  second(c.Watch(t.Context(), "g", "v", long)),
+			"byte": second(c.Watch(t.Context(), "g", "v", longest+"a")),
+			"path": second(c.WatchPath(t.Context(), "g", "view", longest)),
+			"view": second(c.Watch(t.Context(), "g", long, 1)),
+			"meta": second(c.Meta(t.Context(), "g", long)),
+		} {
+			if !errors.Is(err, frame.ErrKey) || !strings.Contains(err.Error(), "a server takes 4096") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		mustWatch(t, c, longest)
+	})
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ var (
 	errSilent      = errors.New("no snapshot came")
 	errGap         = errors.New("changes were missed and no snapshot came")
 	errTrackEnded  = errors.New("track ended")
+	errLost        = errors.New("the connection is lost")
 )
 
 // feed is the one subscription to a key that all its watches share, over all
@@ -57,6 +59,7 @@ type latest struct {
 	stale    *frame.Stale
 	meta     *frame.Meta
 	live     bool
+	waiting  *Waiting // nil if live, or not yet asked for in vain
 }
 
 func newFeed(c *Client, at address) *feed {
@@ -118,11 +121,11 @@ func (f *feed) follow() error {
 			return err
 		}
 		err = f.subscription(l)
-		f.setLive(false)
 		if f.ctx.Err() != nil {
 			return context.Cause(f.ctx)
 		}
 		if l.session.Transport().Context().Err() != nil {
+			f.wait(errLost)
 			<-l.over // the client reconnects, with its own delays
 			continue
 		}
@@ -130,12 +133,12 @@ func (f *feed) follow() error {
 		if final != nil {
 			return final
 		}
-		f.client.log.Debug("subscription ended", "track", f.at.track, "error", err)
 		delay := f.client.backoff(f.attempt)
 		if now && f.attempt == 0 {
 			delay = 0
 		}
 		f.attempt++
+		f.wait(err)
 		if !f.pause(l, delay) {
 			return context.Cause(f.ctx)
 		}
@@ -170,28 +173,40 @@ func (f *feed) subscription(l *link) error {
 	defer leave()
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	defer cancel(nil)
+	// From here on: a session without room for one more request would keep both
+	// this key and its place waiting.
+	watchdog := time.AfterFunc(firstFrameTimeout, func() { cancel(errSilent) })
+	defer watchdog.Stop()
 	sub, err := l.session.Subscribe(ctx, f.at.broadcast, f.at.track, lite.SubscribeOptions{})
 	if err != nil {
 		return err
 	}
 	defer sub.Close()
 	meta := l.meta(f.client, f.at.broadcast)
-	err = f.receive(ctx, cancel, sub, meta, leave)
+	err = f.receive(ctx, cancel, sub, meta, func() {
+		watchdog.Stop()
+		leave()
+	})
 	if errors.Is(err, frame.ErrFrame) || isViewChanged(err) {
 		l.forgetMeta(f.at.broadcast, meta)
 	}
 	return err
 }
 
-// receive applies frames until something ends ctx or sub. It calls leave when
-// the first snapshot is there.
+// receive applies frames until something ends ctx or sub. It calls answered
+// when a snapshot is there.
 func (f *feed) receive(
 	ctx context.Context, cancel context.CancelCauseFunc,
-	sub *lite.Subscription, meta *metaCall, leave func(),
+	sub *lite.Subscription, meta *metaCall, answered func(),
 ) error {
-	watchdog := time.AfterFunc(firstFrameTimeout, func() { cancel(errSilent) })
-	defer func() { watchdog.Stop() }()
-	inGap := false
+	var watchdog *time.Timer // of a gap, nil if there is none
+	stop := func() {
+		if watchdog != nil {
+			watchdog.Stop()
+			watchdog = nil
+		}
+	}
+	defer stop()
 	for {
 		next, err := sub.Next(ctx)
 		if err != nil {
@@ -207,13 +222,11 @@ func (f *feed) receive(
 		}
 		switch {
 		case outcome == frame.Applied:
-			watchdog.Stop()
-			inGap = false
+			stop()
 			f.attempt = 0
-			leave()
-		case outcome == frame.Gap && !inGap:
-			watchdog.Stop()
-			inGap = true
+			answered()
+		case outcome == frame.Gap && watchdog == nil:
+			answered()
 			watchdog = time.AfterFunc(gapTimeout, func() { cancel(errGap) })
 		}
 	}
@@ -269,10 +282,61 @@ func (f *feed) publish(change frame.Change, meta *frame.Meta) {
 	}
 }
 
-func (f *feed) setLive(live bool) {
+// wait notes that the key is asked for again because of err.
+func (f *feed) wait(err error) {
+	w := waitingFor(err)
+	w.Retries = f.attempt
 	f.mu.Lock()
-	f.latest.live = live
+	f.latest.live = false
+	again := f.latest.waiting != nil && f.latest.waiting.Code == w.Code
+	f.latest.waiting = w
 	f.mu.Unlock()
+	level := slog.LevelInfo
+	if again || w.Code == codeLost || w.Code == codeViewChanged {
+		level = slog.LevelDebug // told already, the loss of the connection by the client
+	}
+	f.client.log.Log(f.ctx, level, "waiting for a key", "broadcast", f.at.broadcast,
+		"track", f.at.track, "code", w.Code, "reason", w.Message, "retries", w.Retries)
+}
+
+// Waiting says why a watch has no answer at present, or none any more. The key
+// is asked for again and again, with growing delays.
+type Waiting struct {
+	// Code is "busy" if the server or the session is at a limit, "silent" if no
+	// answer came, "lost" if the connection or the stream broke, or another code of
+	// the server, such as "shutdown" or "internal".
+	Code    string
+	Message string // for people
+	Retries int    // how often it was asked for in vain since the last good answer
+}
+
+// waitingFor words the end of a subscription that is repeated.
+func waitingFor(err error) *Waiting {
+	if closed := closedBy(err); closed != nil {
+		return &Waiting{Code: closed.Code, Message: closed.Message}
+	}
+	if reset, ok := errors.AsType[*protocol.StreamError](err); ok && reset.Remote {
+		switch reset.Code {
+		case protocol.CodeBusy:
+			return &Waiting{
+				Code: "busy", Message: "the server or this session is at its limit of keys",
+			}
+		case protocol.CodeShutdown:
+			return &Waiting{Code: "shutdown", Message: "the server is going away"}
+		case protocol.CodeInternal:
+			return &Waiting{Code: "internal", Message: "a fault of the server"}
+		}
+	}
+	switch {
+	case errors.Is(err, errSilent):
+		return &Waiting{Code: "silent", Message: fmt.Sprintf(
+			"no answer within %s; the session may be at its limit of keys", firstFrameTimeout)}
+	case errors.Is(err, errGap):
+		return &Waiting{Code: "gap", Message: err.Error()}
+	case errors.Is(err, frame.ErrFrame):
+		return &Waiting{Code: "malformed", Message: err.Error()}
+	}
+	return &Waiting{Code: codeLost, Message: err.Error()}
 }
 
 // ClosedError says that the server ended a watch for good.
@@ -295,11 +359,15 @@ var resetNames = map[protocol.StreamCode]string{
 	protocol.CodeViewDropped:  "view_dropped",
 	protocol.CodeViewChanged:  codeViewChanged,
 	protocol.CodeTokenExpired: "token_expired",
+	// Asking again would end the same way.
+	protocol.CodeTooExpensive:  "too_expensive",
+	protocol.CodeFrameTooLarge: "too_large",
 }
 
 const (
 	codeNotFound    = "not_found"
 	codeViewChanged = "view_changed"
+	codeLost        = "lost"
 )
 
 // closedBy returns what the server said when it ended a subscription with err,
@@ -335,7 +403,7 @@ func (f *feed) verdict(err error) (final error, now bool) {
 			return nil, false
 		}
 		return closed, false
-	case "unauthorized", "view_dropped", "token_expired":
+	case "unauthorized", "view_dropped", "token_expired", "too_expensive", "too_large":
 		return closed, false
 	}
 	return nil, false // busy, shutdown, internal and what newer servers say

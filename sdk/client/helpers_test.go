@@ -25,6 +25,14 @@ type origin struct {
 	asked    map[string]int // SUBSCRIBEs so far
 	open     map[string]int // SUBSCRIBEs that are not released
 	sequence uint64
+	refusal  error // what every SUBSCRIBE is answered, nil if nothing is refused
+}
+
+// refuse answers further SUBSCRIBEs with err.
+func (o *origin) refuse(err error) {
+	o.mu.Lock()
+	o.refusal = err
+	o.mu.Unlock()
 }
 
 func newOrigin() *origin {
@@ -102,6 +110,9 @@ func (o *origin) Subscribe(
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked[name]++
+	if o.refusal != nil {
+		return nil, nil, o.refusal
+	}
 	t := o.tracks[name]
 	if t == nil {
 		return nil, nil, &protocol.StreamError{Code: protocol.CodeNotFound}
@@ -126,6 +137,9 @@ func (silence) Next(ctx context.Context) ([]lite.Announcement, error) {
 
 func (silence) Close() {}
 
+// requestStreams is how many requests a session has room for.
+const requestStreams = 300
+
 // network opens in-memory sessions to an origin.
 type network struct {
 	t      *testing.T
@@ -146,7 +160,7 @@ func (n *network) open(context.Context) (protocol.Session, error) {
 		return nil, n.down
 	}
 	c, s := sessiontest.Pair(
-		sessiontest.Config{UniStreams: 1000}, sessiontest.Config{BidiStreams: 4096})
+		sessiontest.Config{UniStreams: 1000}, sessiontest.Config{BidiStreams: requestStreams})
 	n.last = s
 	n.tasks.Go(func() {
 		_ = lite.NewSession(s, lite.Config{Origin: n.origin}).Run(n.t.Context())

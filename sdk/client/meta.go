@@ -20,6 +20,9 @@ func (c *Client) Meta(ctx context.Context, graph, view string) (*frame.Meta, err
 	if err != nil {
 		return nil, fmt.Errorf("meta of %s/%s: %w", graph, view, err)
 	}
+	if err := checkName("path", string(broadcast)); err != nil {
+		return nil, err
+	}
 	l, err := c.current(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("meta of %s: %w", broadcast, err)

@@ -116,6 +116,15 @@ func (w *Watch) Current() (Update, bool) {
 // the last ones known, or there are none yet.
 func (w *Watch) Live() bool { return w.feed.newest().live }
 
+// Waiting returns why the key is being asked for again, nil while the watch is
+// live, has ended, or waits for its first answer. It must not be modified.
+func (w *Watch) Waiting() *Waiting {
+	if w.cause() != nil {
+		return nil
+	}
+	return w.feed.newest().waiting
+}
+
 // Meta returns what the server says of the view, with the columns of its rows.
 // It is nil before the first update and if the server does not tell; integers
 // beyond ±(2^53-1) are then strings.

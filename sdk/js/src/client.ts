@@ -1,6 +1,6 @@
 import { Feed, type FeedHost } from "./feed.js";
 import { parseMeta } from "./frame.js";
-import { joinKey } from "./key.js";
+import { checkName, joinKey } from "./key.js";
 import { backoffMs, Gate, Pace, sleep } from "./pace.js";
 import type { KeyValue, Meta } from "./types.js";
 import { Watch } from "./watch.js";
@@ -94,7 +94,8 @@ export class Client {
 
 	/**
 	 * Watches one key of a view: one value for each parameter. May be called at any time; the rows
-	 * come when there is a session. Throws KeyError for a value that is no key.
+	 * come when there is a session. Throws KeyError for a value that is no key, and for a key whose
+	 * spelling is longer than the 4096 bytes that the protocol allows.
 	 */
 	watch(graph: string, view: string, key: KeyValue | readonly KeyValue[], options: WatchOptions = {}): Watch {
 		if (this.#status === "closed") throw new Error("the client is closed");
@@ -102,6 +103,8 @@ export class Client {
 		const path = options.via === "path";
 		const broadcast = path ? `${graph}/${view}/${spelling}` : `${graph}/${view}`;
 		const track = path ? "rows" : `rows/${spelling}`;
+		checkName(broadcast);
+		checkName(track);
 		const id = `${broadcast} ${track}`;
 		let feed = this.#feeds.get(id);
 		if (feed === undefined || feed.stopped) {

@@ -1,7 +1,7 @@
 import { FrameError, parseFrame } from "./frame.js";
 import { backoffMs, type Gate, sleep } from "./pace.js";
 import { State } from "./state.js";
-import type { Closed, Meta, Row } from "./types.js";
+import type { Closed, Meta, Row, Waiting } from "./types.js";
 import type { Update, Watch } from "./watch.js";
 import { type Wire, WireError, type WireTrack } from "./wire.js";
 
@@ -18,13 +18,15 @@ const codes: Readonly<Record<number, readonly [code: string, message: string]>> 
 	64: ["view_dropped", "the view no longer exists"],
 	65: ["view_changed", "the view's columns changed"],
 	66: ["token_expired", "the right to watch this key has expired"],
-	67: ["busy", "the server is at a limit"],
+	67: ["busy", "the server or this session is at its limit of keys"],
 	68: ["shutdown", "the server is going away"],
 	69: ["internal", "a fault of the server"],
+	70: ["too_expensive", "the key needs more work than the server allows"],
+	27: ["too_large", "the key's rows are more than one group holds"],
 };
 
 /** Reasons after which asking again is of no use. Everything else is tried again. */
-const finalCodes: ReadonlySet<string> = new Set(["unauthorized", "not_found", "view_dropped", "token_expired"]);
+const finalCodes: ReadonlySet<string> = new Set(["unauthorized", "not_found", "view_dropped", "token_expired", "too_expensive", "too_large"]);
 
 /** What a feed needs of its client. */
 export interface FeedHost {
@@ -36,14 +38,21 @@ export interface FeedHost {
 	unused(feed: Feed): void;
 }
 
-/** How one subscription ended. */
-type End = { readonly closed: Closed } | { readonly again: "now" | "later" };
+/** How one subscription ended: for good, or why it is asked for again. */
+type End = { readonly closed: Closed } | { readonly again: "now" | "later"; readonly reason: Closed };
+
+const silent: Closed = { code: "silent", message: "no answer within 10 s; the session may be at its limit of keys" };
+const gap: Closed = { code: "gap", message: "changes were missed, and no snapshot came" };
+const lost: Closed = { code: "lost", message: "the connection is lost" };
+const ended: Closed = { code: "lost", message: "the server ended the track" };
 
 /** The one subscription to a key that all its watches share, over all sessions. */
 export class Feed {
 	readonly state = new State();
 	meta: Meta | undefined;
 	live = false;
+	/** Why the key is being asked for again, undefined while it is live or waits for its first answer. */
+	waiting: Waiting | undefined;
 	frames = 0;
 
 	readonly broadcast: string;
@@ -92,12 +101,12 @@ export class Feed {
 
 	/** Subscribes on this session, again and again, until it has ended or the feed is stopped. */
 	async run(wire: Wire): Promise<void> {
-		let lost = false;
+		let sessionOver = false;
 		void wire.closed.then(() => {
-			lost = true;
-			this.#setLive(false);
+			sessionOver = true;
+			if (!this.stopped) this.#wait(lost);
 		});
-		const over = () => lost || this.#stopped.signal.aborted;
+		const over = () => sessionOver || this.#stopped.signal.aborted;
 		while (!over()) {
 			const leave = await this.#host.gate.enter();
 			let end: End;
@@ -108,10 +117,13 @@ export class Feed {
 				leave();
 			}
 			if (over()) return; // before anything is touched that belongs to the next session by now
-			this.#setLive(false);
-			if ("closed" in end) return this.stop(end.closed);
+			if ("closed" in end) {
+				this.#setLive(false);
+				return this.stop(end.closed);
+			}
 			// Even "now" lets the old subscription end first: @moq/net would hand its cache to a new one.
 			const delay = end.again === "now" ? 50 : backoffMs(this.#attempt++);
+			this.#wait(end.reason);
 			await Promise.race([sleep(delay, this.#stopped.signal), wire.closed]);
 		}
 	}
@@ -121,23 +133,23 @@ export class Feed {
 		const meta = this.#host.meta(wire, this.broadcast);
 		const track = wire.subscribe(this.broadcast, this.track);
 		this.#current = track;
-		let asksAgain: "now" | "later" | undefined;
-		const askAgain = (when: "now" | "later") => {
-			asksAgain ??= when;
+		let asked: End | undefined;
+		const askAgain = (again: "now" | "later", reason: Closed) => {
+			asked ??= { again, reason };
 			track.close(); // ends read below
 		};
-		let watchdog: ReturnType<typeof setTimeout> | undefined = setTimeout(() => askAgain("later"), firstFrameMs);
+		let watchdog: ReturnType<typeof setTimeout> | undefined = setTimeout(() => askAgain("later", silent), firstFrameMs);
 		try {
 			for (;;) {
 				const next = await track.read();
-				if (next === undefined) return { again: asksAgain ?? "later" };
+				if (next === undefined) return asked ?? { again: "later", reason: ended };
 				this.frames++;
 				this.meta = await meta;
-				if (over()) return { again: "later" }; // another session may be ahead already
+				if (over()) return { again: "later", reason: lost }; // another session may be ahead already
 				const outcome = this.#apply(next.group, next.frame, next.payload);
 				if (typeof outcome === "object") return outcome;
 				if (outcome === "gap") {
-					watchdog ??= setTimeout(() => askAgain("now"), gapMs);
+					watchdog ??= setTimeout(() => askAgain("now", gap), gapMs);
 				} else if (outcome === "applied") {
 					clearTimeout(watchdog);
 					watchdog = undefined;
@@ -148,7 +160,7 @@ export class Feed {
 		} catch (error) {
 			if (error instanceof FrameError) {
 				this.#host.forgetMeta(this.broadcast);
-				return { again: "later" };
+				return { again: "later", reason: { code: "malformed", message: error.message } };
 			}
 			return this.#failed(error);
 		} finally {
@@ -167,10 +179,10 @@ export class Feed {
 	#ended(closed: Closed): End {
 		if (closed.code === "view_changed") {
 			this.#host.forgetMeta(this.broadcast);
-			return { again: "now" };
+			return { again: "now", reason: closed };
 		}
 		const mayReturn = closed.code === "not_found" && this.state.held && this.#attempt < notFoundRetries;
-		return finalCodes.has(closed.code) && !mayReturn ? { closed } : { again: "later" };
+		return finalCodes.has(closed.code) && !mayReturn ? { closed } : { again: "later", reason: closed };
 	}
 
 	#apply(group: number, index: number, payload: Uint8Array): "applied" | "gap" | "other" | End {
@@ -179,6 +191,7 @@ export class Feed {
 		const change = this.state.apply(group, index, frame);
 		if (change.outcome === "applied") {
 			const unit = change.units.find((u) => u.name === "");
+			this.waiting = undefined;
 			this.#setLive(true);
 			const update = this.#update(unit?.entered ?? [], unit?.left ?? [], change.skipped);
 			for (const watch of [...this.#watches]) watch.update(update, before);
@@ -190,6 +203,13 @@ export class Feed {
 	#update(entered: readonly Row[], left: readonly Row[], skipped: boolean): Update {
 		const { revision, epoch } = this.state;
 		return { rows: this.state.rows(), entered, left, revision, epoch, skipped, stale: this.state.stale() };
+	}
+
+	/** Tells the watches that the key is asked for again, and why. */
+	#wait(reason: Closed): void {
+		this.waiting = { ...reason, retries: this.#attempt };
+		this.#setLive(false);
+		for (const watch of [...this.#watches]) watch.waits(this.waiting);
 	}
 
 	#setLive(live: boolean): void {

@@ -16,4 +16,4 @@ export { compareRows } from "./order.js";
 export { Watch, WatchClosedError } from "./watch.js";
 export type { Update, WatchEvents, WatchStatus } from "./watch.js";
 export type { Transport } from "./wire.js";
-export type { Cell, Closed, Column, KeyValue, Meta, Row, Stale, Type } from "./types.js";
+export type { Cell, Closed, Column, KeyValue, Meta, Row, Stale, Type, Waiting } from "./types.js";

@@ -32,6 +32,17 @@ export function keySegment(value: KeyValue): string {
 	}
 }
 
+/** The longest path and the longest track name, in bytes, that the protocol allows. */
+const nameBytesMax = 4096;
+
+/** Throws KeyError for a path or a track name that a server would refuse for its length. */
+export function checkName(name: string): void {
+	const { length } = encoder.encode(name);
+	if (length > nameBytesMax) {
+		throw new KeyError(`too long: ${name.slice(0, 40)}… takes ${length} bytes, and a server takes ${nameBytesMax}`);
+	}
+}
+
 /** Returns a key, one value for each parameter of the view, as it stands in a path. */
 export function joinKey(values: readonly KeyValue[]): string {
 	if (values.length === 0) throw new KeyError("a key has at least one value");

@@ -42,6 +42,18 @@ export interface Stale {
 	readonly row?: Row;
 }
 
+/** Why a watch has no answer at present, or no longer; it is being asked for again. */
+export interface Waiting {
+	/**
+	 * "busy": the server or the session is at a limit, "silent": no answer came, "lost": the
+	 * connection or the stream broke; or another code of the server, such as "shutdown" or "internal".
+	 */
+	readonly code: string;
+	readonly message: string;
+	/** How often the key was asked for in vain since the last good answer. */
+	readonly retries: number;
+}
+
 /** Why a subscription ended for good. */
 export interface Closed {
 	/** For example "not_found", "view_dropped", "token_expired", or "client" after close(). */

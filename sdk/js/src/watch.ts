@@ -1,6 +1,6 @@
 import type { Feed } from "./feed.js";
 import { difference } from "./order.js";
-import type { Closed, Column, Meta, Row, Stale } from "./types.js";
+import type { Closed, Column, Meta, Row, Stale, Waiting } from "./types.js";
 
 /** What a watch tells after each change. Arrays are never modified and may be kept. */
 export interface Update {
@@ -20,13 +20,18 @@ export interface Update {
 	readonly stale: Stale | undefined;
 }
 
-/** "waiting": no answer yet, or the connection is lost; rows are the last ones known. */
+/**
+ * "waiting": no answer yet, or none any more: Watch.waiting tells why. The rows are the last ones
+ * known.
+ */
 export type WatchStatus = "waiting" | "live" | "closed";
 
 /** What Watch.on can listen to. */
 export interface WatchEvents {
 	update: Update;
 	status: WatchStatus;
+	/** The key was asked for in vain, and will be asked for again; told each time. */
+	waiting: Waiting;
 	/** The watch has ended for good. */
 	closed: Closed;
 }
@@ -71,6 +76,7 @@ export class Watch implements AsyncIterable<Update> {
 	readonly #listeners: { [E in keyof WatchEvents]: Set<(event: WatchEvents[E]) => void> } = {
 		update: new Set(),
 		status: new Set(),
+		waiting: new Set(),
 		closed: new Set(),
 	};
 	readonly #cursors = new Set<(u: Update, before: readonly Row[]) => void>();
@@ -111,6 +117,11 @@ export class Watch implements AsyncIterable<Update> {
 
 	get status(): WatchStatus {
 		return this.#closed ? "closed" : this.#feed.live ? "live" : "waiting";
+	}
+
+	/** Why the key is being asked for again; undefined while it is live or waits for its first answer. */
+	get waiting(): Waiting | undefined {
+		return this.#closed ? undefined : this.#feed.waiting;
 	}
 
 	/** Why the watch has ended, undefined while it has not. */
@@ -192,6 +203,11 @@ export class Watch implements AsyncIterable<Update> {
 	statusChanged(): void {
 		const status = this.status;
 		for (const fn of [...this.#listeners.status]) guarded(() => fn(status));
+	}
+
+	/** Called by the feed. */
+	waits(reason: Waiting): void {
+		for (const fn of [...this.#listeners.waiting]) guarded(() => fn(reason));
 	}
 
 	/** Called by the feed and by close. */

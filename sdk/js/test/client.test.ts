@@ -1,7 +1,7 @@
 // The client against sessions made by hand: codes, limits, gaps and timing without a network.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Client, type Update, WatchClosedError } from "../src/index.js";
+import { Client, KeyError, type Update, type Waiting, WatchClosedError } from "../src/index.js";
 import { backoffMs } from "../src/pace.js";
 import { type Wire, WireError, type WireFrame, type WireTrack } from "../src/wire.js";
 
@@ -199,6 +199,46 @@ for (const code of [0, 3, 30, 67, 68, 69, 12345]) {
 		assert.deepEqual(watch.rows, [[7]]);
 	});
 }
+
+test("a key over the session's limit says why it waits", async (t) => {
+	const { client, wires, pass } = await start(t);
+	const watch = client.watch("g", "hot", 1);
+	const told: Waiting[] = [];
+	watch.on("waiting", (w) => told.push(w));
+	const reason = () => watch.waiting;
+	await pass(0);
+	assert.equal(reason(), undefined);
+	const wire = wires[0] as FakeWire;
+	wire.rows()[0]?.reset(67);
+	await pass(300);
+	assert.deepEqual([watch.status, reason()?.code, reason()?.retries], ["waiting", "busy", 1]);
+	assert.match(reason()?.message ?? "", /limit of keys/);
+	await pass(10_100); // no answer at all is a reason as well
+	assert.deepEqual(told.map((w) => [w.code, w.retries]), [["busy", 1], ["silent", 2]]);
+	await pass(500);
+	wire.rows().at(-1)?.send(1, snapshot(1, [7]));
+	await pass(0);
+	assert.deepEqual([watch.status, reason()], ["live", undefined]);
+	wire.lose();
+	await pass(0);
+	assert.deepEqual([watch.status, reason()?.code], ["waiting", "lost"]);
+	client.close();
+	assert.equal(reason(), undefined);
+});
+
+test("a key that is too long to be asked for is refused at once", async (t) => {
+	const { client } = await start(t);
+	assert.throws(
+		() => client.watch("g", "hot", "a".repeat(70_000)),
+		(error) => error instanceof KeyError && /takes 70005 bytes, and a server takes 4096/.test(error.message),
+	);
+	assert.throws(() => client.watch("g", "hot", "é".repeat(700)), KeyError); // six characters each
+	assert.throws(() => client.watch("g".repeat(4096), "hot", 1), KeyError);
+	const longest = "a".repeat(4096 - "rows/".length);
+	client.watch("g", "hot", longest);
+	client.watch("g", "hot", "a".repeat(4096 - "g/hot/".length), { via: "path" });
+	assert.throws(() => client.watch("g", "hot", longest, { via: "path" }), KeyError);
+});
 
 test("a view whose columns changed is subscribed again with new types", async (t) => {
 	const { client, wires, pass } = await start(t);
