@@ -199,6 +199,47 @@ func TestManualNamesEveryMetric(t *testing.T) {
 	}
 }
 
+var (
+	settingDefault = regexp.MustCompile("(?s)\n### (\\w+)\n[^#]*?\n- default: `([^`]*)`")
+	limitRow       = regexp.MustCompile("(?m)^\\|[^|]*\\| ([^|]*) \\| `(\\w+)` \\|")
+)
+
+// The limits that the manual names have the defaults that docs/config.md has
+// from the code, and no limit is left out.
+func TestManualLimits(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(treeRoot, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	settings := read("docs/config.md")
+	from := strings.Index(settings, "\n## Limits of the server")
+	to := strings.Index(settings, "\n## Commands that talk")
+	if from < 0 || to < from {
+		t.Fatal("docs/config.md has other headings now")
+	}
+	manual := read("docs/operations.md")
+	defaults := map[string]string{}
+	for _, m := range settingDefault.FindAllStringSubmatch(settings[from:to], -1) {
+		defaults[m[1]] = m[2]
+		if !strings.Contains(manual, m[1]) {
+			t.Errorf("docs/operations.md does not name the limit %s", m[1])
+		}
+	}
+	rows := limitRow.FindAllStringSubmatch(manual, -1)
+	if len(rows) < 10 || len(defaults) < 10 {
+		t.Fatalf("%d limits and %d settings were found", len(rows), len(defaults))
+	}
+	for _, m := range rows {
+		named := strings.NewReplacer(",", "", " ", "").Replace(m[1])
+		if want := defaults[m[2]]; named != want {
+			t.Errorf("docs/operations.md: the default of %s is %q, and not %q", m[2], want, m[1])
+		}
+	}
+}
+
 func TestManualCommandLines(t *testing.T) {
 	seen := 0
 	for _, page := range pages(t) {
