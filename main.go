@@ -17,6 +17,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := &cobra.Command{
 		Use:           "heddle",
 		Short:         "Keep everybody's own live view of shared facts up to date",

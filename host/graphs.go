@@ -7,9 +7,12 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/heddle-live/heddle/admin"
 	"github.com/heddle-live/heddle/engine"
@@ -21,8 +24,12 @@ import (
 	"github.com/heddle-live/heddle/protocol"
 )
 
-// probePatience is how long readiness waits for a loop to take a task.
-const probePatience = 2 * time.Second
+const (
+	// probePatience is how long readiness waits for a loop to take a task.
+	probePatience = 2 * time.Second
+	// probesAtOnce is how many loops readiness asks at a time.
+	probesAtOnce = 64
+)
 
 // graphs holds every graph that this process serves and runs their loops. It is
 // the admin.Service. Safe for concurrent use.
@@ -94,8 +101,9 @@ func (g *graphs) openLocked(ctx context.Context, name string) error {
 	return nil
 }
 
-// close ends all loops: what is queued is finished, nothing more is taken.
-func (g *graphs) close() {
+// close ends all loops: what is queued is finished, nothing more is taken. It
+// returns an error if a loop has not ended when ctx does.
+func (g *graphs) close(ctx context.Context) error {
 	g.lifecycle.Lock()
 	defer g.lifecycle.Unlock()
 	g.mu.Lock()
@@ -105,9 +113,20 @@ func (g *graphs) close() {
 	for _, h := range open {
 		h.stop()
 	}
-	for _, h := range open {
-		<-h.ended
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		select {
+		case <-open[name].ended:
+			continue
+		default:
+		}
+		select {
+		case <-open[name].ended:
+		case <-ctx.Done():
+			return fmt.Errorf("graph %s did not finish what it was doing; "+
+				"what it has not answered is not durable", name)
+		}
 	}
+	return nil
 }
 
 func (g *graphs) find(name string) (*hosted, error) {
@@ -180,6 +199,9 @@ func (g *graphs) createLocked(ctx context.Context, name string) error {
 	if closing {
 		return admin.ErrClosing
 	}
+	if low, err := g.lowDisk(); low || err != nil {
+		return errors.Join(err, fmt.Errorf("graph %q: %w", name, admin.ErrReadOnly))
+	}
 	// What began is finished whoever waits for it: a graph that the journal holds
 	// and nobody runs could neither be used nor created.
 	ctx = context.WithoutCancel(ctx)
@@ -193,6 +215,15 @@ func (g *graphs) createLocked(ctx context.Context, name string) error {
 		return errors.Join(err, g.journal.Drop(ctx, name))
 	}
 	return nil
+}
+
+// lowDisk reports whether the disk is too full for a new graph.
+func (g *graphs) lowDisk() (bool, error) {
+	if g.loop.FreeBytes == nil {
+		return false, nil
+	}
+	free, err := g.loop.FreeBytes()
+	return err == nil && free < g.loop.FreeBytesFloor, err
 }
 
 // DropGraph implements admin.Service.
@@ -353,12 +384,16 @@ func (g *graphs) Families(_ context.Context, name string) ([]admin.FamilyInfo, e
 // Problems implements admin.Service: it asks each loop for a turn and the
 // journal for each head.
 func (g *graphs) Problems(ctx context.Context) []admin.PartProblem {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
-	defer cancel()
+	var mu sync.Mutex
 	var problems []admin.PartProblem
 	report := func(part string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
 		problems = append(problems, admin.PartProblem{Part: part, Reason: err.Error()})
 	}
+	// All at once: a loop that does not answer must not eat the others' time.
+	var probes errgroup.Group
+	probes.SetLimit(probesAtOnce)
 	for _, name := range g.names() {
 		h, err := g.find(name)
 		if err != nil {
@@ -367,10 +402,19 @@ func (g *graphs) Problems(ctx context.Context) []admin.PartProblem {
 		if _, err := g.journal.Head(ctx, name); err != nil {
 			report("journal", fmt.Errorf("graph %s: %w", name, err))
 		}
-		if err := h.loop.Call(ctx, func(*ingest.Turn) {}); err != nil {
-			report("graph "+name, fmt.Errorf("its loop does not answer: %w", err))
-		}
+		probes.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, probePatience)
+			defer cancel()
+			if err := h.loop.Call(ctx, func(*ingest.Turn) {}); err != nil {
+				report("graph "+name, fmt.Errorf("its loop does not answer within %v", probePatience))
+			}
+			return nil
+		})
 	}
+	_ = probes.Wait() // they report, and fail never
+	slices.SortFunc(problems, func(a, b admin.PartProblem) int {
+		return strings.Compare(a.Part, b.Part)
+	})
 	return problems
 }
 

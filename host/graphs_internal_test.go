@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -83,8 +84,7 @@ func openGraphs(t *testing.T, dir string) *someGraphs {
 
 func (s *someGraphs) stop() {
 	s.t.Helper()
-	s.close()
-	if err := errors.Join(s.group.Wait(), s.store.Close()); err != nil {
+	if err := errors.Join(s.close(s.t.Context()), s.group.Wait(), s.store.Close()); err != nil {
 		s.t.Error(err)
 	}
 }
@@ -201,5 +201,52 @@ func TestStartThatFails(t *testing.T) {
 	}
 	if err := server.Run(gone); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStuckLoop has one loop that does not come to an end: the others are ready,
+// and the server's stop waits for it no longer than it may.
+func TestStuckLoop(t *testing.T) {
+	s := openGraphs(t, t.TempDir())
+	for _, name := range []string{"a", "b", "c"} {
+		if err := s.CreateGraph(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stuck, err := s.find("b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, entered := make(chan struct{}), make(chan struct{})
+	if err := stuck.loop.Do(t.Context(), func(*ingest.Turn) {
+		close(entered)
+		<-release
+	}); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	problems := s.Problems(t.Context())
+	if len(problems) != 1 || problems[0].Part != "graph b" {
+		t.Errorf("problems %v, want graph b's only", problems)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if err := s.close(ctx); err == nil || !strings.Contains(err.Error(), "graph b did not finish") {
+		t.Errorf("close with a stuck loop: %v", err)
+	}
+	close(release)
+	s.stop()
+}
+
+func TestLowDiskMakesNoGraph(t *testing.T) {
+	s := openGraphs(t, t.TempDir())
+	defer s.stop()
+	s.loop.FreeBytes, s.loop.FreeBytesFloor = func() (uint64, error) { return 9, nil }, 10
+	_, err := s.Apply(t.Context(), "g", edgesProgram, admin.ApplyOptions{Create: true})
+	if !errors.Is(err, admin.ErrReadOnly) {
+		t.Errorf("apply with a full disk: %v", err)
+	}
+	if names, err := s.store.Graphs(t.Context()); err != nil || len(names) > 0 {
+		t.Errorf("graphs %v, %v", names, err)
 	}
 }

@@ -82,7 +82,7 @@ func Start(ctx context.Context, cfg config.Config, opt Options) (*Server, error)
 	}
 	if err := s.build(ctx, opt); err != nil {
 		if s.graphs != nil {
-			s.graphs.close()
+			err = errors.Join(err, s.graphs.close(context.WithoutCancel(ctx)))
 		}
 		return nil, errors.Join(err, s.group.Wait(), s.journal.Close())
 	}
@@ -163,8 +163,14 @@ func (s *Server) Run(ctx context.Context) error {
 	<-servingCtx.Done()
 	s.logger.Info("stopping")
 	s.listeners.stopRequests(context.WithoutCancel(ctx), shutdownPatience)
-	s.graphs.close()
+	patience, done := context.WithTimeout(context.WithoutCancel(ctx), shutdownPatience)
+	stuck := s.graphs.close(patience)
+	done()
 	s.listeners.closeSessions()
+	if stuck != nil {
+		// The process ends as it would by a crash, which loses nothing durable.
+		return fmt.Errorf("stop: %w", stuck)
+	}
 	err := errors.Join(serving.Wait(), s.group.Wait())
 	return errors.Join(err, s.journal.Close())
 }

@@ -256,7 +256,9 @@ func TestStopUnderLoad(t *testing.T) {
 		s.loop(5, "query", s.query)
 		s.loop(6, "recreate", s.recreate)
 		time.Sleep(time.Duration(20+round*30) * time.Millisecond) // into the middle of it
-		s.close()
+		if err := s.close(t.Context()); err != nil {
+			t.Error(err)
+		}
 		s.done.Wait()
 		s.stop()
 	}

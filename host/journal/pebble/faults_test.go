@@ -567,6 +567,9 @@ func TestSpace(t *testing.T) {
 	if err := j.Trim(t.Context(), "g", 1); err != nil {
 		t.Errorf("trim below the floor: %v", err)
 	}
+	if _, err := j.Open(t.Context(), "g", conformance.Day); err != nil {
+		t.Errorf("open below the floor, as after a restart: %v", err)
+	}
 	setFree(1000)
 	if err := write(2); err != nil {
 		t.Errorf("append after space came back: %v", err)

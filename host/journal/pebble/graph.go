@@ -239,7 +239,9 @@ func (j *Journal) begin(
 		return journal.Position{}, err
 	}
 	defer func() { <-g.turn }()
-	if err := j.mayWrite(); err != nil {
+	// An opening is a few bytes. Below the floor it is begun all the same, for
+	// otherwise a server with a full disk could serve no viewer after a restart.
+	if err := j.sound(); err != nil {
 		return journal.Position{}, err
 	}
 	h := g.head

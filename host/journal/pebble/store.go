@@ -72,13 +72,21 @@ func (j *Journal) failure() error {
 	return nil
 }
 
-// mayWrite returns why nothing may be written now, or nil.
-func (j *Journal) mayWrite() error {
+// sound returns why nothing may be written until the process starts anew, or nil.
+func (j *Journal) sound() error {
 	if err := j.failure(); err != nil {
 		return err
 	}
 	if err := j.damaged.Load(); err != nil {
 		return *err
+	}
+	return nil
+}
+
+// mayWrite returns why nothing may be written now, or nil.
+func (j *Journal) mayWrite() error {
+	if err := j.sound(); err != nil {
+		return err
 	}
 	return j.space.check(time.Now())
 }
