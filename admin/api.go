@@ -179,6 +179,9 @@ func (a *API) serve(route *route, keyed bool, w http.ResponseWriter, r *http.Req
 		_, err = queryFlags(r, nil)
 	}
 	if err == nil {
+		err = route.refusedKey(r)
+	}
+	if err == nil {
 		err = route.handle(a, w, r)
 	}
 	if err != nil {

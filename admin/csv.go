@@ -184,10 +184,7 @@ func fieldValue(kind value.Kind, field string) (v value.Value, hint string) {
 		if errors.Is(err, strconv.ErrRange) {
 			return v, intRange
 		}
-		if field != strings.TrimSpace(field) {
-			return v, "no spaces around a number"
-		}
-		return v, ""
+		return v, numberHint(field, "an int has digits only, and - in front if it is negative")
 	case value.Float:
 		if plainNumber(field) {
 			if f, err := strconv.ParseFloat(field, 64); err == nil && !math.IsInf(f, 0) {
@@ -196,7 +193,7 @@ func fieldValue(kind value.Kind, field string) (v value.Value, hint string) {
 			}
 			return v, floatRange
 		}
-		return v, "write it like -1.5 or 2e10"
+		return v, numberHint(field, "write it like -1.5 or 2e10")
 	case value.Bool:
 		switch field {
 		case "true":
@@ -212,6 +209,21 @@ func fieldValue(kind value.Kind, field string) (v value.Value, hint string) {
 		return v, "the field is not UTF-8; save the file as UTF-8"
 	}
 	return v, ""
+}
+
+// numberHint says what to write instead of a field that is no number.
+func numberHint(field, otherwise string) string {
+	switch trimmed := strings.TrimSpace(field); {
+	case trimmed == "":
+		return "the field is empty; leave the row out, or write a number"
+	case trimmed != field:
+		return "no spaces around a number"
+	case field[0] == '+' && (plainNumber(field[1:])):
+		return "write it without +: " + shortened(field[1:])
+	case plainNumber(field):
+		return "an int has neither fraction nor exponent"
+	}
+	return otherwise
 }
 
 // plainNumber reports whether s is a number as JSON spells it, so that names

@@ -114,6 +114,9 @@ func operation(r *route, registry huma.Registry, problem *huma.Schema,
 	}
 	for _, b := range r.bodies {
 		media := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}, Example: b.example}
+		if b.example == "" { // bytes that nobody types
+			media = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
+		}
 		if b.shape != nil {
 			media.Schema = registry.Schema(reflect.TypeOf(b.shape), true, "")
 			media.Example = json.RawMessage(b.example)

@@ -2,10 +2,13 @@ package admin
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
 	"github.com/heddle-live/heddle/sdk/frame"
@@ -64,7 +67,7 @@ func (a *API) query(w http.ResponseWriter, r *http.Request) error {
 		wait = time.Duration(request.deadlineMS) * time.Millisecond
 	}
 	deadline := time.Now().Add(wait)
-	ctx, cancel := context.WithDeadline(r.Context(), deadline)
+	ctx, cancel := context.WithDeadlineCause(r.Context(), deadline, ErrDeadline)
 	defer cancel()
 	var result QueryResult
 	for attempt := 1; ; attempt++ {
@@ -73,11 +76,36 @@ func (a *API) query(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 	}
+	if err != nil && r.Context().Err() == nil && outOfTime(err) {
+		return a.queryLate(&request, wait)
+	}
 	if err != nil {
 		return graphError(graph, err)
 	}
 	writeBody(w, http.StatusOK, "application/json", appendAnswer(nil, &result))
 	return nil
+}
+
+// outOfTime reports whether a query failed because its deadline passed, whoever
+// saw that first.
+func outOfTime(err error) bool {
+	return errors.Is(err, ErrDeadline) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, engine.ErrCancelled)
+}
+
+// queryLate says what to do about a deadline that has passed.
+func (a *API) queryLate(request *queryRequest, wait time.Duration) *Problem {
+	p := newProblem(http.StatusGatewayTimeout, "deadline", "there was no answer within %v", wait)
+	longer := ""
+	if wait < a.limits.QueryDeadline {
+		longer = fmt.Sprintf(", or give it more time with --deadline (deadline_ms), at most %v",
+			a.limits.QueryDeadline)
+	}
+	if request.minRevision > 0 {
+		return p.withHint("it waits for revision %d, which the graph may not have reached: "+
+			"ask for one that was answered to a write%s", request.minRevision, longer)
+	}
+	return p.withHint("bind more arguments, or declare a view and watch it%s", longer)
 }
 
 // ask analyses the query by the program that is in force now and asks it.
@@ -157,7 +185,8 @@ func (q *queryRequest) values(columns []analysis.Column) ([]value.Value, error) 
 				wrong.add(Detail{
 					Message: "parameter " + names[i] + ": no value is given; expected " +
 						expectedOf(columns[i].Type),
-					Hint:       `give it as "parameters": {"` + names[i] + `": …}`,
+					Hint: "give it with --param " + names[i] + `=VALUE ("parameters": {"` +
+						names[i] + `": …})`,
 					Location:   "parameters",
 					ColumnName: names[i], Expected: expectedOf(columns[i].Type),
 				})

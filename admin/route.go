@@ -46,6 +46,21 @@ type body struct {
 	example string // as sent
 }
 
+// refusedKey refuses an Idempotency-Key on a route that writes and keeps none:
+// who sends one relies on it.
+func (r *route) refusedKey(request *http.Request) error {
+	writes := r.method != http.MethodGet && r.right == rightKey
+	if r.idempotent || !writes || request.Header.Get("Idempotency-Key") == "" {
+		return nil
+	}
+	p := newProblem(http.StatusBadRequest, "idempotency_key",
+		"%s %s takes no Idempotency-Key", r.method, r.path).
+		withHint("leave the header out; whoever repeats this request finds what it did the " +
+			"first time")
+	detail := Detail{Message: p.Detail, Location: "header Idempotency-Key"}
+	return p.withErrors([]Detail{detail}, 1)
+}
+
 func (r *route) observe(status int, took time.Duration) {
 	if r.watch != nil {
 		r.watch(status, took)

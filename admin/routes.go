@@ -115,8 +115,11 @@ func factRoutes() []route {
 				"Set to false if the first line is data; columns are then in the schema's order.",
 			}},
 			idempotent: true,
-			bodies:     []body{{"text/csv", nil, "src,dst\n1,2\n2,3\n"}},
-			status:     200, answer: Receipt{},
+			bodies: []body{
+				{"text/csv", nil, "src,dst\n1,2\n2,3\n"},
+				{"application/gzip", nil, ""},
+			},
+			status: 200, answer: Receipt{},
 			problems: []int{400, 404, 409, 413, 415, 422, 429, 503, 507},
 			curl: "/v1/graphs/shop/relations/edge/rows -H 'Content-Type: text/csv' " +
 				"--data-binary @edge.csv",

@@ -375,6 +375,14 @@ func TestRefusals(t *testing.T) {
 			"idempotency key long", "POST", "/v1/graphs/shop/transactions", `{"insert":{}}`,
 			"Idempotency-Key: " + strings.Repeat("k", 256), 400, "idempotency_key", "255",
 		},
+		{
+			"idempotency key on apply", "PUT", "/v1/graphs/shop/program", "x", "Idempotency-Key: k",
+			400, "idempotency_key", "takes no Idempotency-Key",
+		},
+		{
+			"idempotency key on create", "POST", "/v1/graphs", `{"name":"x"}`, "Idempotency-Key: k",
+			400, "idempotency_key", "leave the header out",
+		},
 		{"load too large", "POST", rows, strings.Repeat("1,2\n", 2100), "", 413, "body_too_large", "load_bytes"},
 		{"load with too many rows", "POST", rows + "?header=false", strings.Repeat("1,2\n", 501), "", 413, "rows_too_many", "500 rows"},
 		{"load malformed", "POST", rows, "src,dst\n1,x\n", csvType, 400, "rows_invalid", "column dst"},

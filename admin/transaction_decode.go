@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -235,6 +236,9 @@ func stringCell(kind value.Kind, text string) (v value.Value, got, hint string) 
 		if i, ok := canonicalInt(text); ok {
 			return value.OfInt(i), "", ""
 		}
+		if _, err := strconv.ParseInt(text, 10, 64); errors.Is(err, strconv.ErrRange) {
+			return v, strconv.Quote(shortened(text)), intRange
+		}
 		hint = "write 7 without quotes; " +
 			"only decimal digits may be quoted, for integers beyond 2^53-1"
 	case value.Float, value.Bool:
@@ -256,6 +260,9 @@ func canonicalInt(text string) (int64, bool) {
 func numberCell(kind value.Kind, text string, integer bool) (v value.Value, got, hint string) {
 	switch kind {
 	case value.Int:
+		if f, err := strconv.ParseFloat(text, 64); !integer && (err != nil || math.IsInf(f, 0)) {
+			return v, shortened(text), intRange
+		}
 		if !integer {
 			return v, shortened(text), "an int has neither fraction nor exponent"
 		}

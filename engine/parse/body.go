@@ -6,6 +6,15 @@ import (
 	"github.com/heddle-live/heddle/engine/value"
 )
 
+// Hints for what comes in later versions: how to do without it now.
+const (
+	hintNegation = "rules join relations and compare values with = != < <= > >=; " +
+		"keep what does not hold as facts of a relation of its own"
+	hintAggregate  = "return the rows, and count or add them up where they are read"
+	hintArithmetic = "compute the value before it is written, and store it in a column"
+	hintFloatRange = "floats reach to 1.7976931348623157e308"
+)
+
 // place tells where an atom stands, which decides what its arguments may be
 // and how a fault is worded.
 type place uint8
@@ -194,7 +203,7 @@ func (p *parser) literal(goal string) Literal {
 	isAtom := tok.kind == tokenName && after.kind == tokenOpen
 	switch {
 	case tok.kind == tokenBang || p.is(tok, "not") && after.kind == tokenName:
-		p.fail(tok, "", "negation is not supported yet")
+		p.fail(tok, hintNegation, "negation is not supported yet")
 	case isAtom && p.is(tok, "limit"):
 		hint := ""
 		if goal != "" {
@@ -211,7 +220,7 @@ func (p *parser) literal(goal string) Literal {
 		atom := p.atom(inBody)
 		op := p.peek().kind
 		if isComparison(op) || isArithmetic(op) && !p.signedAtom() {
-			p.fail(tok, "", "functions are not supported yet")
+			p.fail(tok, hintArithmetic, "functions are not supported yet")
 		}
 		return Literal{Atom: &atom}
 	case tok.kind == tokenName && !isComparison(after.kind) && !p.isBool(tok):
@@ -330,7 +339,7 @@ func (p *parser) number(tok token, sign string) value.Value {
 	f, err := strconv.ParseFloat(text, 64)
 	v, ok := value.OfFloat(f)
 	if err != nil || !ok {
-		p.fail(tok, "", "%s does not fit a float", text)
+		p.fail(tok, hintFloatRange, "%s does not fit a float", text)
 	}
 	return v
 }
@@ -340,9 +349,10 @@ func (p *parser) badTerm(tok token, where place) {
 	text, after := p.text(tok), p.peek()
 	switch {
 	case tok.kind == tokenName && after.kind == tokenOpen:
-		p.fail(tok, "", "functions are not supported yet, and a relation cannot stand here")
+		p.fail(tok, "to join a relation, make it a condition of its own: "+text+"(...)",
+			"functions are not supported yet, and a relation cannot stand here")
 	case tok.kind == tokenName && after.kind == tokenLt && where == inHead:
-		p.fail(tok, "", "aggregates are not supported yet")
+		p.fail(tok, hintAggregate, "aggregates are not supported yet")
 	case p.is(tok, "null") || p.is(tok, "nil") || p.is(tok, "none"):
 		p.fail(tok, "leave the fact out instead", "there is no %s", text)
 	case tok.kind == tokenName && after.kind == tokenColon && where != inFact:
@@ -361,11 +371,12 @@ func (p *parser) badTerm(tok token, where place) {
 	case tok.kind == tokenOpenBracket:
 		p.fail(tok, "", "lists are not supported yet")
 	case tok.kind == tokenOpen:
-		p.fail(tok, "", "parentheses cannot be nested; arithmetic is not supported yet")
+		p.fail(tok, hintArithmetic,
+			"parentheses cannot be nested; arithmetic is not supported yet")
 	case tok.kind == tokenBang:
-		p.fail(tok, "", "negation is not supported yet")
+		p.fail(tok, hintNegation, "negation is not supported yet")
 	case tok.kind == tokenMinus && (after.kind == tokenVariable || after.kind == tokenParameter):
-		p.fail(tok, "", "arithmetic is not supported yet")
+		p.fail(tok, hintArithmetic, "arithmetic is not supported yet")
 	default:
 		p.fail(tok, "", "expected a variable or a value, found %s", p.describe(tok))
 	}
@@ -377,7 +388,7 @@ func (p *parser) afterTerm() {
 	switch {
 	case p.failed:
 	case isArithmetic(tok.kind) && !p.signedAtom():
-		p.fail(tok, "", "arithmetic is not supported yet")
+		p.fail(tok, hintArithmetic, "arithmetic is not supported yet")
 	case tok.kind == tokenColon && (p.is(after, "asc") || p.is(after, "desc")):
 		p.fail(tok, "rows come in ascending order of their columns",
 			"ordering is not supported yet")

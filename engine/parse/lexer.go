@@ -1,7 +1,9 @@
 package parse
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -275,7 +277,7 @@ func (l *lexer) scanSymbol() tokenKind {
 		}
 		if s.kind == tokenBad {
 			if s.text == "¬" {
-				return l.fault(l.at+len(s.text), "", "negation is not supported yet")
+				return l.fault(l.at+len(s.text), hintNegation, "negation is not supported yet")
 			}
 			return l.fault(l.at+len(s.text), s.hint,
 				"`%s` is not part of the rule language", s.text)
@@ -362,6 +364,9 @@ func (l *lexer) badNumber(start, end int) tokenKind {
 	case strings.ContainsAny(text, "eE") && !strings.Contains(text, "."):
 		if i := strings.IndexAny(text, "eE"); digitsEnd(text, 0) == i && i+1 < len(text) {
 			hint = "a float has a point: " + text[:i] + ".0" + text[i:]
+			if _, err := strconv.ParseFloat(text, 64); errors.Is(err, strconv.ErrRange) {
+				hint = hintFloatRange
+			}
 		}
 	case isLetter(text[len(text)-1]) && digitsEnd(text, 0) == len(text)-1:
 		hint = "a name begins with a letter, and a number has no suffix"

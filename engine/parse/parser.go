@@ -65,7 +65,7 @@ func (p *parser) eachStatement(parse func()) {
 		case p.failed: // a bad token without an error of its own
 		case unclosed >= 0:
 			open := p.tokens[unclosed]
-			p.fail(open, "", "this %s is never closed", p.text(open))
+			p.fail(open, "close it with "+closing[open.kind], "this %s is never closed", p.text(open))
 		default:
 			parse()
 		}
@@ -76,6 +76,9 @@ func (p *parser) eachStatement(parse func()) {
 	}
 	p.at, p.end, p.failed = len(p.tokens), len(p.tokens), false
 }
+
+// closing is what ends each bracket.
+var closing = map[tokenKind]string{tokenOpen: ")", tokenOpenBracket: "]"}
 
 // firstBad returns the error of the statement's first bad token.
 func (p *parser) firstBad() *Error {
