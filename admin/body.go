@@ -12,6 +12,10 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
+// bodyUpfrontBytes is how much memory a body gets before its client has sent as
+// much: a length alone must not cost more.
+const bodyUpfrontBytes = 64 << 10
+
 // readBody reads the whole body, at most limit bytes of it; name is the limit's
 // name in the configuration. A longer body is a 413 that says so.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64, name string) (string, error) {
@@ -20,7 +24,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, name string) 
 	}
 	var body []byte
 	var err error
-	if n := r.ContentLength; n >= 0 {
+	if n := r.ContentLength; n >= 0 && n <= bodyUpfrontBytes {
 		body = make([]byte, n)
 		_, err = io.ReadFull(r.Body, body)
 	} else {
