@@ -124,7 +124,8 @@ func (a *API) AdminHandler() http.Handler {
 // DataHandler serves the routes that need no key: queries by the pages of this
 // host. The caller mounts it at /v1/ of the data listener.
 func (a *API) DataHandler() http.Handler {
-	return a.handler(func(r *route) bool { return r.right == rightPublic }, false)
+	public := a.handler(func(r *route) bool { return r.right == rightPublic }, false)
+	return LoopbackOnly(crossOrigin(public))
 }
 
 // handler builds a mux of the chosen routes; keyed says whether the listener

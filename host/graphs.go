@@ -22,6 +22,7 @@ import (
 	"github.com/heddle-live/heddle/host/journal"
 	"github.com/heddle-live/heddle/host/views"
 	"github.com/heddle-live/heddle/protocol"
+	"github.com/heddle-live/heddle/sdk/frame"
 )
 
 const (
@@ -217,6 +218,24 @@ func (g *graphs) createLocked(ctx context.Context, name string) error {
 	return nil
 }
 
+// tellDropped gives the viewers of a graph that is dropped the reason, and their
+// last frame the time to arrive. A loop that is stuck tells nobody.
+func (g *graphs) tellDropped(ctx context.Context, name string, h *hosted) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probePatience)
+	defer cancel()
+	err := h.loop.Call(ctx, func(t *ingest.Turn) {
+		h.views.Drop(t, frame.Closed{
+			Code: frame.ClosedViewDropped, Message: "graph " + name + " was deleted",
+		})
+	})
+	if err != nil {
+		return
+	}
+	timer := time.NewTimer(views.EndDelay)
+	defer timer.Stop()
+	<-timer.C
+}
+
 // lowDisk reports whether the disk is too full for a new graph.
 func (g *graphs) lowDisk() (bool, error) {
 	if g.loop.FreeBytes == nil {
@@ -243,6 +262,7 @@ func (g *graphs) DropGraph(ctx context.Context, name string) error {
 	delete(g.open, name)
 	g.mu.Unlock()
 	h.dropped.Store(true)
+	g.tellDropped(ctx, name, h)
 	h.stop()
 	<-h.ended
 	g.directory.Remove(h.views, protocol.CodeViewDropped)

@@ -76,3 +76,36 @@ func gauge(name, help string, n *atomic.Int64) admin.Metric {
 		Read: func(emit admin.Emit) { emit(float64(n.Load())) },
 	}
 }
+
+// diskMetrics are the figures of a disk that fills up.
+func (s *Server) diskMetrics() []admin.Metric {
+	return []admin.Metric{
+		{
+			Name: "heddle_disk_free_bytes", Kind: admin.Gauge,
+			Help: "Bytes free in the file system of the data directory.",
+			Read: func(emit admin.Emit) {
+				if free, err := s.journal.Free(); err == nil {
+					emit(float64(free))
+				}
+			},
+		},
+		{
+			Name: "heddle_read_only_graphs", Kind: admin.Gauge,
+			Help: "Graphs that refuse writes because too little disk space is free.",
+			Read: func(emit admin.Emit) { emit(float64(s.graphs.readOnly())) },
+		},
+	}
+}
+
+// readOnly counts the graphs that refuse writes.
+func (g *graphs) readOnly() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := 0
+	for _, h := range g.open {
+		if h.loop.ReadOnly() {
+			n++
+		}
+	}
+	return n
+}

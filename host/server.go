@@ -105,6 +105,9 @@ func (s *Server) build(ctx context.Context, opt Options) error {
 		journal: s.journal, directory: s.directory, logger: s.logger, open: map[string]*hosted{},
 		loop: s.loopConfig(), run: s.group.Go,
 	}
+	if err := metrics.Add(s.diskMetrics()...); err != nil {
+		return err
+	}
 	if err := s.graphs.openAll(ctx); err != nil {
 		return err
 	}

@@ -438,3 +438,23 @@ func TestGarbageHarmsNobody(t *testing.T) {
 	s.write(`{"insert":{"edge":[[400,2]]}}`)
 	w.until("[[400 1] [400 2]]")
 }
+
+func TestDeletedGraphTellsItsViewers(t *testing.T) {
+	s := startServer(t)
+	s.apply(testProgram)
+	s.write(`{"insert":{"label":[[400,"hot"]],"edge":[[400,1]]}}`)
+	w := s.watch(s.dial("quic"), "g/hot/400", "rows")
+	w.until("[[400 1]]")
+	if status, body := s.call("DELETE", "/v1/graphs/g", "", ""); status/100 != 2 {
+		t.Fatalf("delete: %d %s", status, body)
+	}
+	change, err := w.next()
+	if err != nil || change.Closed == nil || change.Closed.Message != "graph g was deleted" {
+		t.Errorf("the last frame: %+v, %v", change.Closed, err)
+	}
+	var reset *protocol.StreamError
+	if _, err := w.next(); !errors.As(err, &reset) || reset.Code != protocol.CodeViewDropped {
+		t.Errorf("the track's end: %v", err)
+	}
+	s.apply(testProgram) // the name is free again
+}

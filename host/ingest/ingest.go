@@ -165,6 +165,7 @@ type Loop struct {
 	tuples      []byte
 	receipts    map[receiptKey]int // staged transactions with an idempotency key
 	began       int64
+	looked      int64 // at the disk, by Nanos
 	engineNanos int64
 }
 

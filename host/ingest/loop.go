@@ -12,6 +12,10 @@ import (
 // and the disk is looked at.
 const tickPeriod = time.Second
 
+// lookPeriod is how old the last look at the disk may be when a batch begins: it
+// fills fast, and a batch that the journal has no room for ends the process.
+const lookPeriod = 100 * time.Millisecond
+
 // trimStride is by how many records the log may exceed its limit before the
 // oldest are trimmed, so that trimming is rare.
 const trimStride = 4096
@@ -76,6 +80,9 @@ func (l *Loop) drain(ctx context.Context) {
 func (l *Loop) take(ctx context.Context, first item) {
 	l.began = l.cfg.Nanos()
 	l.turn.NowMilli = l.cfg.Now().UnixMilli()
+	if l.began-l.looked >= int64(lookPeriod) {
+		l.lookAtDisk()
+	}
 	l.batch = append(l.batch[:0], first)
 fill:
 	for len(l.batch) < l.cfg.BatchTransactions {
@@ -194,6 +201,7 @@ func (l *Loop) tick(ctx context.Context, now time.Time) {
 }
 
 func (l *Loop) lookAtDisk() {
+	l.looked = l.cfg.Nanos()
 	if l.cfg.FreeBytes == nil {
 		return
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/heddle-live/heddle/sdk/frame"
 )
 
-// endDelay is how long the last frame of a closed track stands before the track
+// EndDelay is how long the last frame of a closed track stands before the track
 // is reset, so that the frame arrives first.
-const endDelay = 200 * time.Millisecond
+const EndDelay = 200 * time.Millisecond
 
 // tidyPiece is how long Tidy works at a time, give or take a key: what a write
 // may have to wait.
@@ -148,6 +148,26 @@ func (g *Graph) Deployed(t *ingest.Turn, _ *engine.Diff) {
 	}
 }
 
+// Drop ends every view with a last frame that gives the reason. The tracks are
+// reset by Remove, which should follow EndDelay later.
+func (g *Graph) Drop(t *ingest.Turn, reason frame.Closed) {
+	g.mu.Lock()
+	views := g.views
+	g.views = map[string]*view{}
+	for _, v := range views {
+		for _, k := range v.keys {
+			if k.watch != nil {
+				t.Engine.Unwatch(k.watch)
+			}
+		}
+	}
+	g.mu.Unlock()
+	for _, v := range views {
+		g.dir.routes.set(v.path(), false)
+		g.end(t, v, protocol.CodeViewDropped, reason)
+	}
+}
+
 func (g *Graph) newView(declared *analysis.View) *view {
 	v := &view{
 		graph: g, name: declared.Name,
@@ -191,7 +211,7 @@ func (g *Graph) end(t *ingest.Turn, v *view, code protocol.StreamCode, reason fr
 }
 
 func (g *Graph) endLater(track *moq.Track, code protocol.StreamCode) {
-	g.ending = append(g.ending, ending{track: track, code: code, at: g.dir.cfg.Now().Add(endDelay)})
+	g.ending = append(g.ending, ending{track: track, code: code, at: g.dir.cfg.Now().Add(EndDelay)})
 }
 
 // write begins a new group of a track that is not a key's.

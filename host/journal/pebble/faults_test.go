@@ -577,6 +577,23 @@ func TestSpace(t *testing.T) {
 	checkModel(t, j, "g")
 }
 
+// TestNoSpaceToOpen: a store on a disk that is all but full is not opened.
+func TestNoSpaceToOpen(t *testing.T) {
+	fs := vfs.NewMem()
+	fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 10 << 20, TotalBytes: 1 << 30})
+	_, err := Open("/j", Options{FS: fs, FreeSpaceFloorBytes: 256 << 20})
+	if !errors.Is(err, journal.ErrFull) || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("open with 10 MiB free: %v", err)
+	}
+	j, err := Open("/j", Options{FS: fs}) // no floor, no limit
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestLockedByThisProcess(t *testing.T) {
 	dir := t.TempDir()
 	j := openGraph(t, nil, dir)

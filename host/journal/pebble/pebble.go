@@ -80,7 +80,10 @@ type Journal struct {
 	witness witness
 	failed  atomic.Pointer[error] // set once, before Fatal is called
 	damaged atomic.Pointer[error] // the first damage that the store found by itself
-	admin   chan struct{}         // turn of Create and Drop
+	// complained is when a failure of background work was logged last, in
+	// nanoseconds since 1970.
+	complained atomic.Int64
+	admin      chan struct{} // turn of Create and Drop
 
 	mu     sync.Mutex // guards what follows
 	closed bool
@@ -130,6 +133,9 @@ func (j *Journal) open() (err error) {
 		}
 	}()
 	if j.witness, err = readWitness(j.fs, j.dir); err != nil {
+		return err
+	}
+	if err := j.space.checkOpen(); err != nil {
 		return err
 	}
 	if j.db, err = pebble.Open(store, j.storeOptions()); err != nil {

@@ -52,7 +52,12 @@ func (j *Journal) listener() *pebble.EventListener {
 			j.logger.Error("journal: a file is damaged; no more is written", "error", err)
 		},
 		BackgroundError: func(err error) {
-			j.logger.Error("journal: background work of the store failed", "error", err)
+			// The store tries again at once, thousands of times a second.
+			now := time.Now().UnixNano()
+			if last := j.complained.Load(); now-last >= int64(time.Second) &&
+				j.complained.CompareAndSwap(last, now) {
+				j.logger.Error("journal: background work of the store fails", "error", err)
+			}
 		},
 		DiskSlow: func(info pebble.DiskSlowInfo) {
 			j.logger.Warn("journal: the disk is slow", "operation", info.OpType.String(),
@@ -208,6 +213,10 @@ const fileBytesMax = 16 << 20
 // spaceCheckInterval is how old a measurement of free space may be.
 const spaceCheckInterval = 250 * time.Millisecond
 
+// openBytesMin is the free space without which a store is not opened, however
+// high the floor is.
+const openBytesMin = 16 << 20
+
 // space watches the free space of the journal's file system.
 type space struct {
 	fs         vfs.FS
@@ -225,6 +234,18 @@ func (j *Journal) Free() (uint64, error) {
 		return 0, fmt.Errorf("free space of %s: %w", j.dir, err)
 	}
 	return usage.AvailBytes, nil
+}
+
+// checkOpen refuses to open a store on a disk that is all but full: its log could
+// not be turned into tables, which it would try without end.
+func (s *space) checkOpen() error {
+	need := min(s.floorBytes, openBytesMin)
+	usage, err := s.fs.GetDiskUsage(s.dir)
+	if err != nil || usage.AvailBytes >= need {
+		return nil // a file system that cannot tell has no floor
+	}
+	return fmt.Errorf("%w: %d bytes are free in %s, and opening needs %d: make room, "+
+		"then start again", journal.ErrFull, usage.AvailBytes, s.dir, need)
 }
 
 // check returns journal.ErrFull while less than the floor is free. A file system
