@@ -71,7 +71,7 @@ type Config struct {
 	// WatchSteps is how many steps the first rows of a watched key may take, counted
 	// as query_steps counts them. They are computed between two commits. The viewer
 	// of a key over it is told that it is too expensive.
-	WatchSteps int `group:"limits" default:"2000000" min:"1000" max:"1000000000" help:"steps for a key's first rows"`
+	WatchSteps int `group:"limits" default:"800000" min:"1000" max:"1000000000" help:"steps for a key's first rows"`
 	// KeysMax is how many keys of one graph's views may be watched. The viewer of
 	// a further one is refused as busy.
 	KeysMax int `default:"1000000" min:"1" max:"100000000" help:"keys watched of a graph"`
