@@ -17,19 +17,26 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	root := &cobra.Command{
-		Use:           "heddle",
-		Short:         "Keep everybody's own live view of shared facts up to date",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
-	root.AddCommand(host.Commands()...)
-	root.AddCommand(bench.Command())
+	root := newRoot()
 	root.SetArgs(host.Arguments(os.Args[1:]))
 	err := root.ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		os.Exit(host.Report(os.Stderr, err))
 	}
+}
+
+// newRoot returns the command heddle with everything below it.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "heddle",
+		Short:         "Keep everybody's own live view of shared facts up to date",
+		Example:       "  heddle demo\n  heddle serve\n  heddle apply shop shop.heddle",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(host.Commands()...)
+	root.AddCommand(bench.Command())
+	host.Strict(root)
+	return root
 }

@@ -218,7 +218,7 @@ func numberHint(field, otherwise string) string {
 		return "the field is empty; leave the row out, or write a number"
 	case trimmed != field:
 		return "no spaces around a number"
-	case field[0] == '+' && (plainNumber(field[1:])):
+	case field[0] == '+' && plainNumber(field[1:]):
 		return "write it without +: " + shortened(field[1:])
 	case plainNumber(field):
 		return "an int has neither fraction nor exponent"

@@ -60,6 +60,9 @@ live views costs above this is its own.`,
 			if err := checkSizes(keys, writes); err != nil {
 				return err
 			}
+			if err := checkTransport(o.Transport); err != nil {
+				return err
+			}
 			r, err := floor.Run(cmd.Context(), o, keys, writes)
 			if err != nil {
 				return err
@@ -94,8 +97,11 @@ floor is measured in the same run, in turn with the server.`,
 			if err := checkSizes(o.Keys, o.Writes); err != nil {
 				return err
 			}
+			if err := checkTransport(o.Transport); err != nil {
+				return err
+			}
 			if o.Edges < 1 || o.Edges > edgesMax {
-				return fmt.Errorf("--edges %d: want 1 to %d", o.Edges, edgesMax)
+				return usagef("--edges %d: want 1 to %d", o.Edges, edgesMax)
 			}
 			o.Floor.Directory = o.Directory
 			r, err := views.Run(cmd.Context(), o)
@@ -131,14 +137,33 @@ func floorServerCommand() *cobra.Command {
 	}
 }
 
+// usageError is a wrong command line.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+// ExitCode is the exit status of all commands for a wrong command line.
+func (*usageError) ExitCode() int { return 2 }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+func checkTransport(name string) error {
+	if name == "quic" || name == "webtransport" {
+		return nil
+	}
+	return usagef("--transport %q: want quic or webtransport", name)
+}
+
 func checkSizes(keys []int, writes int) error {
 	for _, k := range keys {
 		if k < 1 || k > keysMax {
-			return fmt.Errorf("--keys %d: want 1 to %d", k, keysMax)
+			return usagef("--keys %d: want 1 to %d", k, keysMax)
 		}
 	}
 	if writes < 1 || writes > writesMax {
-		return fmt.Errorf("--writes %d: want 1 to %d", writes, writesMax)
+		return usagef("--writes %d: want 1 to %d", writes, writesMax)
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func testRefuses(t *testing.T, heddle string) {
 		{
 			"unknown transport",
 			[]string{"floor", "--keys", "1", "--transport", "pigeon"},
-			"not every cell",
+			`--transport "pigeon": want quic`,
 		},
 	}
 	for _, tt := range tests {

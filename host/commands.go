@@ -23,6 +23,9 @@ func Commands() []*cobra.Command {
 // Arguments prepares the command line's arguments for the parser of commands.
 func Arguments(args []string) []string { return cli.Arguments(args) }
 
+// Strict prepares root and all commands below it to refuse wrong command lines.
+func Strict(root *cobra.Command) { cli.Strict(root) }
+
 // Report prints the error of a command and returns the process's exit code.
 func Report(w io.Writer, err error) int { return cli.Report(w, err) }
 

@@ -2,24 +2,32 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/heddle-live/heddle/admin"
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
 	"github.com/heddle-live/heddle/examples/couriers"
+	"github.com/heddle-live/heddle/host/cli"
 	"github.com/heddle-live/heddle/host/config"
 )
 
 // demoGraph is the graph that the demo creates.
 const demoGraph = "demo"
+
+// The writes per second that may be asked for, besides none.
+const rateMin, rateMax = 0.001, 1000.0
 
 func demoCommand() *cobra.Command {
 	var dataDir, listen string
@@ -43,15 +51,18 @@ page shows each courier's own view of them, live.`,
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0",
 		"address of the page; port 0 picks a free one")
 	cmd.Flags().Float64Var(&rate, "writes-per-second", 10,
-		"how often a parcel changes hands, 0 to 1000")
+		"how often a parcel changes hands, 0 for never, at most 1000")
 	return cmd
 }
 
 func runDemo(cmd *cobra.Command, dataDir, listen string, rate float64) (err error) {
-	if rate < 0 || rate > 1000 {
-		return fmt.Errorf("--writes-per-second %v: 0 to 1000 are allowed", rate)
+	cfg := config.Default()
+	cfg.DataListen, cfg.AdminListen = listen, "127.0.0.1:0"
+	if err := checkDemo(&cfg, rate); err != nil {
+		return err
 	}
-	if dataDir == "" {
+	keep := dataDir != ""
+	if !keep {
 		if dataDir, err = os.MkdirTemp("", "heddle-demo-"); err != nil {
 			return fmt.Errorf("temporary data directory: %w", err)
 		}
@@ -61,11 +72,7 @@ func runDemo(cmd *cobra.Command, dataDir, listen string, rate float64) (err erro
 			}
 		}()
 	}
-	cfg := config.Default()
-	cfg.DataDir, cfg.DataListen, cfg.AdminListen = dataDir, listen, "127.0.0.1:0"
-	if err := cfg.Validate(); err != nil {
-		return err
-	}
+	cfg.DataDir = dataDir
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(),
 		&slog.HandlerOptions{Level: slog.LevelWarn}))
 	page := &demoPage{}
@@ -73,11 +80,17 @@ func runDemo(cmd *cobra.Command, dataDir, listen string, rate float64) (err erro
 		Logger: logger, Version: Version(), Page: page.handler(),
 	})
 	if err != nil {
-		return err
+		return startError(err, func(string) string { return "--listen" })
 	}
 	page.server = server
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
+	if !signal.Ignored(syscall.SIGHUP) {
+		// A terminal that is closed must not leave the directory behind.
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
+		defer stop()
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer cancel()
@@ -86,15 +99,52 @@ func runDemo(cmd *cobra.Command, dataDir, listen string, rate float64) (err erro
 	group.Go(func() error {
 		if err := page.prepare(ctx); err != nil {
 			cancel()
+			if keep {
+				return foreignData(dataDir, err)
+			}
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Heddle demo: http://%s/\n", server.DataAddr())
-		fmt.Fprintf(cmd.OutOrStdout(), "Admin API:   http://%s/docs   key: %s\n",
-			server.AdminAddr(), server.AdminKey())
-		fmt.Fprintln(cmd.OutOrStdout(), "Press Ctrl-C to end it.")
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "Heddle demo: http://%s/\n"+
+			"Admin API:   http://%s/docs   key: %s\nPress Ctrl-C to end it.\n",
+			server.DataAddr(), server.AdminAddr(), server.AdminKey())
+		if err != nil {
+			cancel()
+			return err
+		}
 		return page.wander(ctx, rate)
 	})
 	return group.Wait()
+}
+
+// checkDemo refuses what the flags of the demo may not say.
+func checkDemo(cfg *config.Config, rate float64) error {
+	if !(rate == 0 || rate >= rateMin && rate <= rateMax) { // NaN is none of these
+		return &cli.Error{
+			Code: cli.ExitUsage,
+			Text: fmt.Sprintf("--writes-per-second %v: expected 0, or %v to %v",
+				rate, rateMin, rateMax),
+		}
+	}
+	err := cfg.Validate()
+	if field, ok := errors.AsType[*config.FieldError](err); ok && field.Field == "data_listen" {
+		return &cli.Error{
+			Code: cli.ExitUsage,
+			Text: fmt.Sprintf("--listen %q: expected %s", cfg.DataListen, field.Allowed),
+		}
+	}
+	return err
+}
+
+// foreignData words why a kept directory is no good for the demo.
+func foreignData(dir string, err error) error {
+	if _, ok := errors.AsType[*engine.DataLossError](err); !ok {
+		return err
+	}
+	return &cli.Error{
+		Code: cli.ExitRefused,
+		Text: fmt.Sprintf("%s holds another graph %q, with facts: %v", dir, demoGraph, err),
+		Hint: "give the demo a directory of its own with --data, or none for a temporary one",
+	}
 }
 
 // demoPage is the demo's graph, its writer and what its page asks for.

@@ -2,11 +2,15 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/heddle-live/heddle/host/cli"
 	"github.com/heddle-live/heddle/host/config"
 )
 
@@ -36,13 +40,18 @@ key, which is made at the first start and kept in the data directory.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := config.Load(cmd.Flags(), os.Environ())
 		if err != nil {
-			return err
+			return &cli.Error{Code: cli.ExitUsage, Text: err.Error()}
 		}
 		server, err := Start(cmd.Context(), cfg, Options{
 			Logger: newLogger(cfg), Version: Version(),
 		})
 		if err != nil {
-			return err
+			return startError(err, func(port string) string {
+				if port == portOf(cfg.AdminListen) && port != portOf(cfg.DataListen) {
+					return "--admin-listen or HEDDLE_ADMIN_LISTEN"
+				}
+				return "--data-listen or HEDDLE_DATA_LISTEN"
+			})
 		}
 		line := ready{Data: server.DataAddr(), Admin: server.AdminAddr()}
 		if cfg.AdminKey == "" {
@@ -58,4 +67,31 @@ key, which is made at the first start and kept in the data directory.`,
 		return server.Run(cmd.Context())
 	}
 	return cmd
+}
+
+// startError says which setting to change where an address cannot be had.
+// settingOf names the one that gives a port.
+func startError(err error, settingOf func(port string) string) error {
+	taken := errors.Is(err, syscall.EADDRINUSE)
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || op.Addr == nil || !taken && !errors.Is(err, syscall.EACCES) {
+		return err
+	}
+	text := fmt.Sprintf("the address %s is taken: another server may be running", op.Addr)
+	if !taken {
+		text = fmt.Sprintf("the address %s may not be used by this user", op.Addr)
+	}
+	return &cli.Error{
+		Code: cli.ExitRefused, Text: text,
+		Hint: "end that one, or give another address with " + settingOf(portOf(op.Addr.String())) +
+			"; port 0 takes a free one",
+	}
+}
+
+func portOf(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	return port
 }

@@ -44,10 +44,10 @@ func TestWatchCommand(t *testing.T) {
 		code       int
 		args       []string
 	}{
-		{"type", `"x" is no int for parameter head`, cli.ExitUsage, []string{"g", "hot", "x"}},
-		{"count", "2 values for 1 parameters", cli.ExitUsage, []string{"g", "hot", "1", "2"}},
-		{"view", "graph g has no view cold", cli.ExitRefused, []string{"g", "cold", "1"}},
-		{"graph", "graph h has no view hot", cli.ExitRefused, []string{"h", "hot", "1"}},
+		{"type", `parameter head: expected an int such as -7, got "x"`, cli.ExitUsage, []string{"g", "hot", "x"}},
+		{"count", "2 values for 1 parameter", cli.ExitUsage, []string{"g", "hot", "1", "2"}},
+		{"view", "there is no graph g, or it has no view cold", cli.ExitRefused, []string{"g", "cold", "1"}},
+		{"graph", "there is no graph h, or it has no view hot", cli.ExitRefused, []string{"h", "hot", "1"}},
 		{"key", "takes GRAPH VIEW KEY...", cli.ExitUsage, []string{"g", "hot"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

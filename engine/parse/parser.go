@@ -65,7 +65,8 @@ func (p *parser) eachStatement(parse func()) {
 		case p.failed: // a bad token without an error of its own
 		case unclosed >= 0:
 			open := p.tokens[unclosed]
-			p.fail(open, "close it with "+closing[open.kind], "this %s is never closed", p.text(open))
+			p.fail(open, "close it with "+closing[open.kind], "this %s is never closed",
+				p.text(open))
 		default:
 			parse()
 		}

@@ -49,11 +49,23 @@ func (e *Error) Error() string {
 	if e.raw != nil {
 		return string(e.raw)
 	}
-	text, err := json.Marshal(p)
+	var body any = p
+	if p.Status == 0 {
+		body = clientProblem{p.Title, p.Code, p.Detail, p.Hint}
+	}
+	text, err := json.Marshal(body)
 	if err != nil {
 		return p.Text()
 	}
 	return string(text)
+}
+
+// clientProblem is a problem that no server has answered, so it has no status.
+type clientProblem struct {
+	Title  string `json:"title"`
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"`
 }
 
 // Report prints an error of any command for its user, unless it is nil, and
@@ -72,7 +84,16 @@ func Report(w io.Writer, err error) int {
 	if ours {
 		return e.Code
 	}
+	if coded, ok := errors.AsType[exitCoder](err); ok {
+		return coded.ExitCode()
+	}
 	return ExitRefused
+}
+
+// exitCoder is an error of a package that knows nothing of this one.
+type exitCoder interface {
+	error
+	ExitCode() int
 }
 
 // NewClientCommands returns the commands apply, write, load, query and watch.

@@ -252,13 +252,21 @@ func TestQuery(t *testing.T) {
 		t.Errorf("asked %+v", got)
 	}
 	s.run(t, "", "query", "shop", "edge(1, Y)").wantError(t, ExitRefused, "line 1, column 1", "?")
-	s.run(t, "", "query", "shop", "?edge($a, Y)", "-p", "a=x").wantError(t, ExitRefused,
+	s.run(t, "", "query", "shop", "?edge($a, Y)", "-p", "a=x").wantError(t, ExitUsage,
 		`parameter a: expected an int, got "x"`)
-	s.run(t, "", "query", "shop", "?edge($a, Y)", "-p", "b=1").wantError(t, ExitRefused, "no parameter $b", "$a")
-	s.run(t, "", "query", "shop", "?edge($a, Y)").wantError(t, ExitRefused, "parameter a: no value")
+	s.run(t, "", "query", "shop", "?edge($a, Y)", "-p", "b=1").wantError(t, ExitUsage, "no parameter $b", "$a")
+	s.run(t, "", "query", "shop", "?edge($a, Y)").wantError(t, ExitUsage, "parameter a: no value",
+		"give it with --param a=VALUE")
+	s.run(t, "", "query", "shop", "?edge($a, Y)", "-p", `a="1`).wantError(t, ExitUsage, "not closed")
+	s.run(t, "", "query", "shop", "?edge(1, Y)", "--limit", "-1").wantError(t, ExitUsage,
+		"--limit -1: expected 1 or more", "for example")
+	s.run(t, "", "query", "shop", "?edge(1, Y)", "--limit", "100000000").wantError(t, ExitUsage,
+		"--limit must be an integer from 0 to 10000, found 100000000")
+	s.run(t, "", "query", "shop", "?edge(1, Y)", "--deadline", "0s").wantError(t, ExitUsage,
+		"--deadline 0s: expected 1ms or more")
 	s.run(t, "", "query", "shop", "?edge($a, Y)", "-p", "a").wantError(t, ExitUsage, "NAME=VALUE")
 	s.FailOnce = []error{admin.ErrDeadline}
-	s.run(t, "", "query", "shop", "?edge(1, Y)").wantError(t, ExitLater, "deadline")
+	s.run(t, "", "query", "shop", "?edge(1, Y)").wantError(t, ExitLater, "there was no answer within", "bind more arguments")
 }
 
 func TestParameterValue(t *testing.T) {
@@ -343,7 +351,8 @@ func TestErrorsAsJSON(t *testing.T) {
 		t.Errorf("%v %q\n%v", err, r.out, r.err)
 	}
 	r = run(t, "", "write", "shop", "+edge(1, 2)", "--json", "--server", s.address)
-	if err := json.Unmarshal([]byte(r.err.Error()), p); err != nil || p.Code != "client" || p.Hint == "" {
+	if err := json.Unmarshal([]byte(r.err.Error()), p); err != nil || p.Code != "client" || p.Hint == "" ||
+		strings.Contains(r.err.Error(), "status") {
 		t.Errorf("%v\n%v", err, r.err)
 	}
 	var out bytes.Buffer

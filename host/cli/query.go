@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -46,6 +47,14 @@ false is one; to give such a text as a string, put it in double quotes:
   heddle query shop '?edge($from, Y)' --param from=1
   heddle query shop '?edge(X, Y)' --limit 10 --json`,
 		2, func(c *command, server *client, args []string) error {
+			flags := c.Flags()
+			if flags.Changed("limit") && q.Limit < 1 {
+				return usageError(c.Command, fmt.Sprintf("--limit %d: expected 1 or more", q.Limit))
+			}
+			if flags.Changed("deadline") && deadline < time.Millisecond {
+				return usageError(c.Command,
+					fmt.Sprintf("--deadline %v: expected 1ms or more", deadline))
+			}
 			q.Query, q.DeadlineMS = args[1], deadline.Milliseconds()
 			q.Parameters = map[string]json.RawMessage{}
 			for _, p := range parameters {
@@ -56,7 +65,13 @@ false is one; to give such a text as a string, put it in double quotes:
 						Text: fmt.Sprintf("--param %q: expected NAME=VALUE", p),
 					}
 				}
-				q.Parameters[name] = parameterValue(v)
+				if q.Parameters[name] = parameterValue(v); q.Parameters[name] == nil {
+					return &Error{
+						Code: ExitUsage,
+						Text: fmt.Sprintf("--param %q: the string is not closed", p),
+						Hint: `a value that begins with " is a string as JSON spells it`,
+					}
+				}
 			}
 			text, err := json.Marshal(q)
 			if err != nil {
@@ -68,7 +83,7 @@ false is one; to give such a text as a string, put it in double quotes:
 				media: "application/json", body: bytes.NewReader(text),
 			}, &answer)
 			if err != nil {
-				return err
+				return ofCommandLine(err)
 			}
 			if c.asJSON {
 				return c.printJSON(body)
@@ -85,11 +100,34 @@ false is one; to give such a text as a string, put it in double quotes:
 	return c.Command
 }
 
+// ofCommandLine words what the server says of the request's members as what is
+// wrong with the command line that they come from.
+func ofCommandLine(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Problem == nil {
+		return err
+	}
+	switch p := e.Problem; {
+	case p.Code == "parameters_invalid":
+		e.Code = ExitUsage
+	case p.Code == "json_invalid" && len(p.Errors) == 1:
+		e.Code = ExitUsage
+		p.Detail = strings.NewReplacer(`"limit"`, "--limit", `"min_revision"`, "--min-revision",
+			`"deadline_ms"`, "--deadline in milliseconds").Replace(p.Errors[0].Message)
+		p.Errors, p.ErrorCount = nil, 0
+	}
+	return err
+}
+
 // parameterValue is the JSON of a value from the command line: a number, bool or
-// quoted string as it stands, anything else as a string.
+// quoted string as it stands, anything else as a string; nil if a quoted string
+// is not one.
 func parameterValue(text string) json.RawMessage {
 	if json.Valid([]byte(text)) && !strings.ContainsAny(text[:1], "{[n") {
 		return json.RawMessage(text)
+	}
+	if strings.HasPrefix(text, `"`) {
+		return nil
 	}
 	// Strings can always be encoded.
 	quoted, _ := json.Marshal(text)
@@ -158,6 +196,11 @@ func cellText(cell json.RawMessage) string {
 	if json.Unmarshal(cell, &s) != nil {
 		return string(cell)
 	}
+	return plainText(s)
+}
+
+// plainText is a string for a terminal: one line without control characters.
+func plainText(s string) string {
 	quoted := strconv.Quote(s)
 	if inner := quoted[1 : len(quoted)-1]; inner != s && strings.ContainsFunc(s, func(r rune) bool {
 		return !strconv.IsPrint(r)

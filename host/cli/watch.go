@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/heddle-live/heddle/admin"
 	"github.com/heddle-live/heddle/host/config"
 	sdk "github.com/heddle-live/heddle/sdk/client"
 	"github.com/heddle-live/heddle/sdk/frame"
@@ -25,9 +27,13 @@ func watchCommand() *cobra.Command {
 		Long: `Watch one key of a view as a viewer does, over native QUIC: first the rows, then
 each row that enters (+) or leaves (-), until it is interrupted. There is one KEY
 for each parameter of the view. A lost connection is repaired; what changed
-meanwhile is told as one difference. With --json each change is one line.`,
+meanwhile is told as one difference. Cells stand apart by tabs; characters that
+would break a line are escaped as in Go. With --json each change is one line. A
+KEY that begins with - and is no number stands behind --.`,
 		Example: `  heddle watch demo tour_of 7
   heddle watch shop low_in north --json
+  heddle watch weather colder_than -5
+  heddle watch shop low_in --once -- -north
   heddle watch shop low_in north --connect https://127.0.0.1:4443`,
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -50,7 +56,7 @@ meanwhile is told as one difference. With --json each change is one line.`,
 			return &Error{Code: ExitUsage, Text: err.Error()}
 		}
 		w := watcher{Command: cmd, asJSON: asJSON, once: once, graph: args[0], view: args[1]}
-		err = w.run(cmd.Context(), cfg.Connect, args[2:])
+		err = w.run(cmd.Context(), cfg.Connect, unshielded(args[2:]))
 		if e, ok := errors.AsType[*Error](err); ok {
 			e.asJSON = asJSON
 		}
@@ -64,8 +70,8 @@ type watcher struct {
 	*cobra.Command
 	asJSON, once bool
 	graph, view  string
-	columns      []frame.Column
-	told         bool // the first rows are out
+	columns      []frame.Column // of the last header
+	told         bool           // the first rows are out
 }
 
 func (w *watcher) run(ctx context.Context, url string, texts []string) error {
@@ -107,84 +113,90 @@ func (w *watcher) run(ctx context.Context, url string, texts []string) error {
 	return nil
 }
 
-// parseKey reads one value for each parameter of the view.
-func parseKey(meta *frame.Meta, texts []string) ([]any, error) {
-	var names []string
-	for _, p := range meta.Parameters {
-		names = append(names, p.Name+": "+p.Type.String())
-	}
-	wrong := func(format string, args ...any) error {
-		return &Error{
-			Code: ExitUsage, Text: fmt.Sprintf(format, args...),
-			Hint: fmt.Sprintf("view %s(%s) takes one KEY for each parameter",
-				meta.View, strings.Join(names, ", ")),
-		}
-	}
-	if len(texts) != len(meta.Parameters) {
-		return nil, wrong("%d values for %d parameters", len(texts), len(meta.Parameters))
-	}
-	key := make([]any, len(texts))
-	for i, p := range meta.Parameters {
-		var err error
-		switch p.Type {
-		case frame.Int:
-			key[i], err = strconv.ParseInt(texts[i], 10, 64)
-		case frame.Float:
-			key[i], err = strconv.ParseFloat(texts[i], 64)
-		case frame.Bool:
-			key[i], err = strconv.ParseBool(texts[i])
-		default:
-			key[i] = texts[i]
-		}
-		if err != nil {
-			return nil, wrong("%q is no %s for parameter %s", texts[i], p.Type, p.Name)
-		}
-	}
-	return key, nil
-}
-
 // refusal words an error for the user.
 func (w *watcher) refusal(err error) error {
 	closed, ok := errors.AsType[*sdk.ClosedError](err)
 	switch {
 	case w.Context().Err() != nil:
 		return nil
+	case errors.Is(err, frame.ErrKey):
+		return &Error{Code: ExitUsage, Text: err.Error()}
 	case !ok:
 		return &Error{Code: ExitLater, Text: err.Error()}
-	case closed.Code == "not_found":
-		return &Error{
-			Code: ExitRefused, Text: fmt.Sprintf("graph %s has no view %s", w.graph, w.view),
-			Hint: "look at the program in force: GET /v1/graphs/" + w.graph + "/program",
-		}
-	default:
-		return &Error{
-			Code: ExitRefused, Text: strings.TrimSuffix(closed.Code+": "+closed.Message, ": "),
-		}
 	}
+	p := &admin.Problem{Status: http.StatusBadGateway, Code: closed.Code}
+	switch closed.Code {
+	case "not_found":
+		p.Status = http.StatusNotFound
+		p.Detail = fmt.Sprintf("there is no graph %s, or it has no view %s", w.graph, w.view)
+		p.Hint = "heddle apply " + w.graph + " FILE makes a graph with its views; the program in " +
+			"force is at GET /v1/graphs/" + w.graph + "/program of the admin listener"
+	case "view_dropped":
+		p.Status = http.StatusGone
+		p.Detail = fmt.Sprintf("view %s of graph %s is gone: the graph was deleted, or a new "+
+			"program has no such view", w.view, w.graph)
+	case "unauthorized":
+		p.Status = http.StatusForbidden
+		p.Detail = fmt.Sprintf("the server does not let you watch this key of view %s", w.view)
+	case "token_expired":
+		p.Status = http.StatusForbidden
+		p.Detail = fmt.Sprintf("the right to watch view %s has expired", w.view)
+	default:
+		p.Detail = fmt.Sprintf("the server ended the watch of view %s: %s", w.view, closed.Code)
+	}
+	if closed.Message != "" {
+		p.Detail += " (" + plainText(closed.Message) + ")"
+	}
+	p.Title = http.StatusText(p.Status)
+	return &Error{Code: ExitRefused, Problem: p}
 }
 
 // changed is one line of --json.
 type changed struct {
-	Revision uint64       `json:"revision"`
-	Epoch    string       `json:"epoch"`
-	Rows     []frame.Row  `json:"rows,omitempty"` // all rows, in the first line only
-	Entered  []frame.Row  `json:"entered"`
-	Left     []frame.Row  `json:"left"`
-	Skipped  bool         `json:"skipped,omitempty"`
-	Stale    *frame.Stale `json:"stale,omitempty"`
+	Revision uint64             `json:"revision"`
+	Epoch    string             `json:"epoch"`
+	Columns  []admin.ColumnInfo `json:"columns,omitempty"` // where they are other ones than before
+	Rows     *rows              `json:"rows,omitempty"`    // all rows, in the first line only
+	Entered  rows               `json:"entered"`
+	Left     rows               `json:"left"`
+	Skipped  bool               `json:"skipped,omitempty"`
+	Stale    *frame.Stale       `json:"stale,omitempty"`
+}
+
+// rows are spelt as in frames: an int that JavaScript would round is a string.
+type rows []frame.Row
+
+// MarshalJSON implements json.Marshaler.
+func (r rows) MarshalJSON() ([]byte, error) {
+	b := []byte{'['}
+	for _, row := range r {
+		b = frame.AppendRow(b, row)
+	}
+	return append(b, ']'), nil
 }
 
 func (w *watcher) print(u *sdk.Update) error {
 	first := !w.told
 	w.told = true
+	renamed := u.Meta != nil && !slices.Equal(u.Meta.Columns, w.columns)
+	if renamed {
+		w.columns = u.Meta.Columns
+	}
 	var b strings.Builder
 	if w.asJSON {
 		line := changed{
 			Revision: u.Revision, Epoch: u.Epoch, Skipped: u.Skipped, Stale: u.Stale,
-			Entered: filled(u.Entered), Left: filled(u.Left),
+			Entered: u.Entered, Left: u.Left,
 		}
 		if first {
-			line.Rows, line.Entered = filled(u.Rows), []frame.Row{}
+			all := rows(u.Rows)
+			line.Rows, line.Entered = &all, nil
+		}
+		if renamed {
+			for _, c := range w.columns {
+				line.Columns = append(line.Columns,
+					admin.ColumnInfo{Name: c.Name, Type: c.Type.String()})
+			}
 		}
 		text, err := json.Marshal(line)
 		if err != nil {
@@ -192,32 +204,36 @@ func (w *watcher) print(u *sdk.Update) error {
 		}
 		b.Write(append(text, '\n'))
 	} else {
-		w.printText(&b, u, first)
+		w.printText(&b, u, first, renamed)
 	}
 	_, err := fmt.Fprint(w.OutOrStdout(), b.String())
 	return err
 }
 
-func (w *watcher) printText(b *strings.Builder, u *sdk.Update, first bool) {
-	if first {
+func (w *watcher) printText(b *strings.Builder, u *sdk.Update, first, renamed bool) {
+	if first || renamed {
 		var names []string
 		for _, c := range w.columns {
 			names = append(names, c.Name)
 		}
-		fmt.Fprintf(b, "# %s at revision %d: %s\n", strings.Join(names, "\t"), u.Revision,
+		fmt.Fprintf(b, "# %s at revision %d: %s", strings.Join(names, "\t"), u.Revision,
 			counted(len(u.Rows), "row"))
+	} else {
+		fmt.Fprintf(b, "# revision %d", u.Revision)
+	}
+	if u.Stale != nil {
+		b.WriteString(", stale: " + plainText(u.Stale.Message))
+	}
+	b.WriteByte('\n')
+	if first {
 		printRows(b, "  ", u.Rows)
 		return
 	}
-	fmt.Fprintf(b, "# revision %d", u.Revision)
-	if u.Stale != nil {
-		fmt.Fprintf(b, ", stale: %s", u.Stale.Message)
-	}
-	b.WriteByte('\n')
 	printRows(b, "- ", u.Left)
 	printRows(b, "+ ", u.Entered)
 }
 
+// printRows prints a line for each row, whatever stands in its strings.
 func printRows(b *strings.Builder, mark string, rows []frame.Row) {
 	for _, row := range rows {
 		b.WriteString(mark)
@@ -225,16 +241,15 @@ func printRows(b *strings.Builder, mark string, rows []frame.Row) {
 			if i > 0 {
 				b.WriteByte('\t')
 			}
-			fmt.Fprint(b, cell)
+			switch cell := cell.(type) {
+			case string:
+				b.WriteString(plainText(cell))
+			case float64:
+				b.Write(frame.AppendFloat(nil, cell)) // as query spells it
+			default:
+				fmt.Fprint(b, cell)
+			}
 		}
 		b.WriteByte('\n')
 	}
-}
-
-// filled keeps an empty list from being null.
-func filled(rows []frame.Row) []frame.Row {
-	if rows == nil {
-		return []frame.Row{}
-	}
-	return rows
 }

@@ -20,17 +20,40 @@ import (
 // deletion is an argument that begins with the deletion of a fact.
 var deletion = regexp.MustCompile(`^-[a-z][A-Za-z0-9_]*\s*[(\[]`)
 
+// negative is an argument that begins with a negative number, shielded or not.
+var negative = regexp.MustCompile(`^ *-[0-9.]`)
+
 // Arguments prepares the command line's arguments for its parser, which would
-// take a program that begins with a deletion, such as -edge(1, 2), for flags: a
-// space in front makes it an argument, and write takes the space off again.
+// take a program that begins with a deletion, such as -edge(1, 2), and a key such
+// as -5 for flags: a space in front makes them arguments, and write and watch
+// take the space off again.
 func Arguments(args []string) []string {
 	prepared := slices.Clone(args)
+	watch := len(args) > 0 && args[0] == "watch"
 	for i, a := range prepared {
-		if deletion.MatchString(a) {
+		isKey := watch && negative.MatchString(a) && !takesNext(args[i-1])
+		if isKey || deletion.MatchString(a) {
 			prepared[i] = " " + a
 		}
 	}
 	return prepared
+}
+
+// takesNext reports whether the argument behind this one is its value.
+func takesNext(flag string) bool {
+	return strings.HasPrefix(flag, "--") && flag != "--" && !strings.Contains(flag, "=") &&
+		flag != "--json" && flag != "--once"
+}
+
+// unshielded takes off the spaces that Arguments put in front of keys.
+func unshielded(keys []string) []string {
+	plain := slices.Clone(keys)
+	for i, k := range plain {
+		if strings.HasPrefix(k, " ") && negative.MatchString(k) {
+			plain[i] = k[1:]
+		}
+	}
+	return plain
 }
 
 func writeCommand() *cobra.Command {

@@ -21,6 +21,9 @@ type Update struct {
 	Skipped bool
 	// Stale says why Rows are only the last good ones; nil if they are exact.
 	Stale *frame.Stale
+	// Meta is what the server says of the view, with the columns of Rows, which a
+	// new program may change. It is nil if the server does not tell.
+	Meta *frame.Meta
 }
 
 // Watch is one watch of one key. All methods are safe for concurrent use, the
@@ -95,7 +98,7 @@ func (w *Watch) take() (Update, bool) {
 	}
 	u := Update{
 		Revision: l.revision, Epoch: l.epoch, Rows: l.rows, Stale: l.stale,
-		Entered: l.entered, Left: l.left, Skipped: l.skipped,
+		Entered: l.entered, Left: l.left, Skipped: l.skipped, Meta: l.meta,
 	}
 	if w.taken == 0 || l.version != w.taken+1 {
 		u.Entered, u.Left = difference(w.rows, l.rows)
@@ -109,7 +112,9 @@ func (w *Watch) take() (Update, bool) {
 // before there is one. It does not disturb Updates.
 func (w *Watch) Current() (Update, bool) {
 	l := w.feed.newest()
-	return Update{Revision: l.revision, Epoch: l.epoch, Rows: l.rows, Stale: l.stale}, l.version > 0
+	return Update{
+		Revision: l.revision, Epoch: l.epoch, Rows: l.rows, Stale: l.stale, Meta: l.meta,
+	}, l.version > 0
 }
 
 // Live reports whether the rows follow the server at present; otherwise they are

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/heddle-live/heddle/sdk/frame"
+)
+
+var (
+	plainInt   = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+	plainFloat = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+)
+
+// parseKey reads one value for each parameter of the view.
+func parseKey(meta *frame.Meta, texts []string) ([]any, error) {
+	var names []string
+	for _, p := range meta.Parameters {
+		names = append(names, p.Name+": "+p.Type.String())
+	}
+	wrong := func(format string, args ...any) error {
+		return &Error{
+			Code: ExitUsage, Text: fmt.Sprintf(format, args...),
+			Hint: fmt.Sprintf("view %s(%s) takes one KEY for each parameter",
+				meta.View, strings.Join(names, ", ")),
+		}
+	}
+	if len(texts) != len(meta.Parameters) {
+		return nil, wrong("%s for %s", counted(len(texts), "value"),
+			counted(len(meta.Parameters), "parameter"))
+	}
+	key := make([]any, len(texts))
+	for i, p := range meta.Parameters {
+		v, what := keyValue(p.Type, texts[i])
+		if what != "" {
+			return nil, wrong("parameter %s: expected %s, got %q", p.Name, what, texts[i])
+		}
+		key[i] = v
+	}
+	return key, nil
+}
+
+// keyValue reads a value as programs and JSON spell it and no other way. If it
+// cannot, expected says what belongs there.
+func keyValue(kind frame.Type, text string) (v any, expected string) {
+	switch kind {
+	case frame.Int:
+		if !plainInt.MatchString(text) {
+			return nil, "an int such as -7"
+		}
+		i, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, fmt.Sprintf("an int from %d to %d", math.MinInt64, math.MaxInt64)
+		}
+		return i, ""
+	case frame.Float:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || !plainFloat.MatchString(text) {
+			return nil, "a float such as -1.5 or 2e10"
+		}
+		return f, ""
+	case frame.Bool:
+		switch text {
+		case "true":
+			return true, ""
+		case "false":
+			return false, ""
+		}
+		return nil, "true or false"
+	default:
+		return text, ""
+	}
+}
