@@ -48,7 +48,13 @@ type graphs struct {
 	mu        sync.Mutex
 	open      map[string]*hosted
 	closing   bool
+
+	// bulky notes that much memory was used for a while: by a load or a recovery.
+	bulky atomic.Bool
 }
+
+// bulkyOps is from how many operations on a transaction is bulky.
+const bulkyOps = 100_000
 
 // hosted is one graph with its running loop.
 type hosted struct {
@@ -349,6 +355,9 @@ func (g *graphs) Transact(ctx context.Context, name string, tx admin.Transaction
 	h, err := g.find(name)
 	if err != nil {
 		return admin.Receipt{}, err
+	}
+	if len(tx.Ops) >= bulkyOps {
+		defer g.bulky.Store(true)
 	}
 	r, err := h.loop.Transact(ctx, ingest.Transaction{
 		Program: tx.Program, Ops: tx.Ops, Caller: tx.Caller,

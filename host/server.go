@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -126,6 +127,24 @@ func (s *Server) build(ctx context.Context, opt Options) error {
 	return err
 }
 
+// giveBackMemory returns what a load or a recovery has left behind to the system,
+// until ctx ends. The collector alone would keep several times the live heap for
+// as long as few writes come.
+func (s *Server) giveBackMemory(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if s.graphs.bulky.Swap(false) {
+				debug.FreeOSMemory()
+			}
+		}
+	}
+}
+
 func (s *Server) loopConfig() ingest.Config {
 	began := time.Now()
 	return ingest.Config{
@@ -163,6 +182,11 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stop()
 	serving, servingCtx := errgroup.WithContext(ctx)
 	s.listeners.serve(servingCtx, serving)
+	s.graphs.bulky.Store(true) // recovery
+	serving.Go(func() error {
+		s.giveBackMemory(servingCtx)
+		return nil
+	})
 	<-servingCtx.Done()
 	s.logger.Info("stopping")
 	s.listeners.stopRequests(context.WithoutCancel(ctx), shutdownPatience)
