@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -199,6 +200,41 @@ func viewerAndFact(first, second *page) {
 	for _, p := range []*page{first, second} {
 		p.until(`%s.dataset.rows === "0" && !%[1]s.querySelector(".row")`, card)
 	}
+}
+
+// longError asks what cannot be read: all of the answer must be on the page.
+func longError(p *page) {
+	p.t.Helper()
+	p.typeInto("#ask-query", "?holds("+strings.Repeat("SomeVariable, ", 20)+"X")
+	p.click("#ask button")
+	p.until(`((note) => /never closed/.test(note.textContent) &&
+		note.scrollWidth <= note.clientWidth)(document.getElementById("ask-note"))`)
+}
+
+// TestBrowserDemoKeepsItsKeys closes all cards and adds one: both must be so
+// after a reload.
+func TestBrowserDemoKeepsItsKeys(t *testing.T) {
+	d, browser := startDemo(t), startChromium(t)
+	p := openDemo(t, browser, d.url, "WebTransport")
+	p.get(nil, `document.querySelectorAll("#cards .close").forEach((b) => b.click())`)
+	p.until(`!document.getElementById("none").hidden &&
+		document.getElementById("none").offsetHeight > 0`)
+	p.width(390)
+	p.until("innerWidth === 390")
+	p.screenshot("demo-none")
+	p.command("Page.reload", nil)
+	p.until(`!document.getElementById("none").hidden && %s`, cards(0, "true"))
+	p.typeInto("#add-key", "77")
+	p.click("#add button")
+	p.until("%s", cards(1, `c.dataset.key === "77"`))
+	p.command("Page.reload", nil)
+	p.until(`document.getElementById("none").hidden && %s`, cards(1, `c.dataset.key === "77"`))
+	p.get(nil, `document.querySelector("#cards .close").click()`)
+	p.click("#again")
+	p.until("%s && location.search === ''", cards(12, "true"))
+	p.quiet()
+	longError(p) // the browser notes the refusal in its console
+	d.interrupt()
 }
 
 // narrow gives a page the width of a phone: it must not scroll sideways.

@@ -71,6 +71,7 @@ export class Card {
 		this.#watch = watch;
 		watch.on("update", (update) => this.#updated(watch, update));
 		watch.on("status", () => this.#showStatus());
+		watch.on("waiting", () => this.#showStatus());
 		old?.close();
 		this.#showStatus();
 		this.showTransport();
@@ -207,11 +208,15 @@ export class Card {
 		const watch = this.#watch;
 		if (watch === undefined) return;
 		this.element.dataset["status"] = watch.status;
-		const closed = watch.closed;
+		const { closed, waiting } = watch;
 		const stale = this.#part(".stale");
 		if (closed !== undefined && closed.code !== "client") {
 			stale.hidden = false;
 			stale.textContent = `Ended: ${closed.message || closed.code}`;
+		} else if (waiting !== undefined && waiting.code !== "lost") {
+			// That the connection is lost stands in the head of the page.
+			stale.hidden = false;
+			stale.textContent = `Waiting: ${waiting.message || waiting.code}`;
 		}
 	}
 }

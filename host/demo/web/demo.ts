@@ -39,10 +39,11 @@ class Page {
 		at("relation").textContent = this.#info.relation;
 		at<HTMLInputElement>("ask-query").value = sampleQuery(this.#info);
 		this.#fields();
-		for (const key of wantedKeys(this.#info)) {
-			const result = this.#add(key);
-			if (result?.added) at("cards").append(result.card.element);
-		}
+		this.#show(wantedKeys(this.#info, this.#parameters));
+		at("again").addEventListener("click", () => {
+			this.#show(this.#info.keys.map((key) => [key]));
+			at<HTMLElement>("add-key").focus(); // the button goes
+		});
 		at("add").addEventListener("submit", (event) => this.#onAdd(event));
 		at("write").addEventListener("submit", (event) => void this.#onWrite(event as SubmitEvent));
 		at("ask").addEventListener("submit", (event) => void this.#onAsk(event));
@@ -80,6 +81,25 @@ class Page {
 		for (const card of this.#cards.values()) card.showTransport();
 	}
 
+	#show(keys: readonly KeyValue[][]): void {
+		for (const key of keys) {
+			const result = this.#add(key);
+			if (result?.added) at("cards").append(result.card.element);
+		}
+		this.#keep();
+	}
+
+	/** Puts the keys on the page into its address, so that a reload finds them. */
+	#keep(): void {
+		const keys = [...at("cards").children].map((card) => (card as HTMLElement).dataset["key"] ?? "");
+		at<HTMLElement>("none").hidden = keys.length > 0;
+		if (this.#parameters.length !== 1) return; // ?keys= has no spelling for more
+		const url = new URL(location.href);
+		if (keys.join() === this.#info.keys.join()) url.searchParams.delete("keys");
+		else url.searchParams.set("keys", keys.join());
+		if (url.href !== location.href) history.replaceState(null, "", url);
+	}
+
 	#add(key: readonly KeyValue[]): { card: Card; added: boolean } | undefined {
 		const card = new Card(this.#info, this.#parameters, key, {
 			fill: () => this.#fill(key),
@@ -97,6 +117,7 @@ class Page {
 		const next = (card.element.nextElementSibling ?? card.element.previousElementSibling) as HTMLElement | null;
 		this.#cards.delete(card.name);
 		card.close();
+		this.#keep();
 		// The keyboard's place must not fall out of the page with the button.
 		(next?.querySelector<HTMLElement>(".close") ?? at<HTMLElement>("add-key")).focus();
 	}
@@ -108,6 +129,7 @@ class Page {
 			const result = this.#add(parseKey(input.value, this.#parameters));
 			if (result === undefined) return note("add-note", `This page shows at most ${cardsMax} keys.`, "bad");
 			if (result.added) at("cards").prepend(result.card.element);
+			this.#keep();
 			result.card.find();
 			const { added, card } = result;
 			note("add-note", added ? `Watching ${card.name}.` : `${card.name} is on the page already.`, "good");
@@ -225,14 +247,18 @@ function sampleQuery(info: Info): string {
 }
 
 /** The server's keys, or those of ?keys=: values and ranges, as in keys=1-50,77. */
-function wantedKeys(info: Info): KeyValue[][] {
+function wantedKeys(info: Info, parameters: readonly Column[]): KeyValue[][] {
 	const wanted = new URLSearchParams(location.search).get("keys");
 	if (wanted === null) return info.keys.map((key) => [key]);
 	const keys: KeyValue[][] = [];
 	for (const part of wanted.split(",")) {
 		const range = /^(\d+)-(\d+)$/.exec(part);
 		if (range === null) {
-			keys.push([/^-?\d+$/.test(part) ? Number(part) : part]);
+			try {
+				if (part !== "") keys.push(parseKey(part, parameters));
+			} catch {
+				// An address that somebody typed: what is no key shows no card.
+			}
 			continue;
 		}
 		const last = Math.min(Number(range[2]), Number(range[1]) + cardsMax - 1);
