@@ -66,8 +66,8 @@ func readPage(t *testing.T, name string) (prose []string, blocks []block) {
 	return prose, blocks
 }
 
-// pages returns the names of all pages of the project, seen from its top.
-func pages(t *testing.T) []string {
+// manualPages returns the names of all pages of the project, seen from its top.
+func manualPages(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	err := fs.WalkDir(os.DirFS(treeRoot), ".", func(name string, d fs.DirEntry, err error) error {
@@ -98,7 +98,7 @@ var (
 )
 
 func TestManualLinks(t *testing.T) {
-	for _, page := range pages(t) {
+	for _, page := range manualPages(t) {
 		prose, _ := readPage(t, page)
 		for i, line := range prose {
 			line = inlineCode.ReplaceAllStringFunc(line, func(code string) string {
@@ -242,7 +242,7 @@ func TestManualLimits(t *testing.T) {
 
 func TestManualCommandLines(t *testing.T) {
 	seen := 0
-	for _, page := range pages(t) {
+	for _, page := range manualPages(t) {
 		_, blocks := readPage(t, page)
 		for _, b := range blocks {
 			if !slices.Contains([]string{"", "sh", "bash", "console", "text"}, b.language) {
@@ -314,7 +314,7 @@ func binary(t *testing.T) string {
 // The manual's whole Go programs compile.
 func TestManualGoPrograms(t *testing.T) {
 	seen := 0
-	for _, page := range pages(t) {
+	for _, page := range manualPages(t) {
 		_, blocks := readPage(t, page)
 		for _, b := range blocks {
 			if b.language != "go" || !strings.Contains(b.text, "\nfunc main() {") {
