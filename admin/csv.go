@@ -184,7 +184,7 @@ func fieldValue(kind value.Kind, field string) (v value.Value, hint string) {
 		if errors.Is(err, strconv.ErrRange) {
 			return v, intRange
 		}
-		return v, numberHint(field, "an int has digits only, and - in front if it is negative")
+		return v, numberHint(field, "")
 	case value.Float:
 		if plainNumber(field) {
 			if f, err := strconv.ParseFloat(field, 64); err == nil && !math.IsInf(f, 0) {
