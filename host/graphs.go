@@ -435,7 +435,8 @@ func (g *graphs) Problems(ctx context.Context) []admin.PartProblem {
 			ctx, cancel := context.WithTimeout(ctx, probePatience)
 			defer cancel()
 			if err := h.loop.Call(ctx, func(*ingest.Turn) {}); err != nil {
-				report("graph "+name, fmt.Errorf("its loop does not answer within %v", probePatience))
+				report("graph "+name,
+					fmt.Errorf("its loop does not answer within %v", probePatience))
 			}
 			return nil
 		})
