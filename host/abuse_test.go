@@ -39,7 +39,7 @@ const (
 	// on the machine costs it more than an attack may.
 	abuseLatency = 150 * time.Millisecond
 	// abuseHeapBytes is how much an attack may have the server hold.
-	abuseHeapBytes = 192 << 20
+	abuseHeapBytes = 48 << 20
 )
 
 // TestAbuse attacks a real server while a writer and viewers on two transports
@@ -272,7 +272,7 @@ func (a *abuse) ask(s protocol.Session, message []byte) protocol.Stream {
 }
 
 // many runs f in width goroutines until the attack's time is over or it returns
-// false.
+// false; they are awaited once the attack's sessions have ended.
 func (a *abuse) many(width int, f func(i int) bool) {
 	var all sync.WaitGroup
 	for i := range width {
@@ -283,7 +283,6 @@ func (a *abuse) many(width int, f func(i int) bool) {
 		})
 	}
 	a.end = append(a.end, all.Wait)
-	<-a.ctx.Done()
 }
 
 func bigKey(i int) protocol.Path { return protocol.Path(fmt.Sprintf("g/bigs/%d", i%abuseKeys)) }
@@ -339,18 +338,14 @@ func updateStorm(a *abuse) {
 	go drain(s)
 	streams := make([]protocol.Stream, 16)
 	for i := range streams {
-		streams[i] = a.ask(s, subscribeMessage(uint64(i), bigKey(i)))
+		if streams[i] = a.ask(s, subscribeMessage(uint64(i), bigKey(i))); streams[i] == nil {
+			a.t.Fatal("no stream")
+		}
 	}
-	a.end = append(a.end, func() { _ = s.CloseWithError(0, "") })
-	for _, stream := range streams {
-		go func() {
-			for a.ctx.Err() == nil {
-				if _, err := stream.Write(updates); err != nil {
-					return
-				}
-			}
-		}()
-	}
+	a.many(len(streams), func(i int) bool {
+		_, err := streams[i].Write(updates)
+		return err == nil
+	})
 }
 
 // drain reads all groups of a session and keeps nothing.
@@ -367,7 +362,7 @@ func drain(s protocol.Session) {
 func unknownTracks(a *abuse) {
 	for _, transport := range []string{"websocket", "quic"} {
 		s := a.hostile(transport)
-		go a.many(32, func(i int) bool {
+		a.many(32, func(i int) bool {
 			stream := a.ask(s, trackMessage(protocol.Path(fmt.Sprintf("g/none%d/7", i))))
 			if stream == nil {
 				return false
@@ -377,7 +372,6 @@ func unknownTracks(a *abuse) {
 			return true
 		})
 	}
-	<-a.ctx.Done()
 }
 
 // churn watches keys that nobody else does and leaves again.
@@ -401,7 +395,7 @@ func resetStorm(a *abuse) {
 	for _, transport := range []string{"webtransport", "websocket"} {
 		s := a.hostile(transport)
 		go drain(s)
-		go a.many(16, func(i int) bool {
+		a.many(16, func(i int) bool {
 			stream := a.ask(s, subscribeMessage(uint64(time.Now().UnixNano()), bigKey(i)))
 			if stream == nil {
 				return false
@@ -411,7 +405,6 @@ func resetStorm(a *abuse) {
 			return true
 		})
 	}
-	<-a.ctx.Done()
 }
 
 // neverRead watches large keys that change and reads nothing of them.
@@ -506,6 +499,7 @@ func tooManySubscriptions(a *abuse) {
 	if _, err := stream.Write(subscribeMessage(200, "g/near/99")); err != nil {
 		a.t.Fatal(err)
 	}
+	_ = stream.SetReadDeadline(time.Now().Add(processPatience))
 	_, err = io.ReadAll(stream)
 	var refused *protocol.StreamError
 	if !errors.As(err, &refused) || refused.Code != protocol.CodeBusy {
