@@ -59,6 +59,8 @@ type Engine struct {
 	watching *Key   // the only key whose result can change
 	touched  []*Key // keys with unreported changes, by first touch
 	pending  []pendingRow
+	// Memory of the dictionary that watched keys alone have taken, and its limit.
+	strangeBytes, strangeBytesMax int
 
 	applies          uint64
 	applyNanoseconds int64
@@ -75,7 +77,7 @@ type Engine struct {
 // New returns an engine with an empty program. The clock gives nanoseconds and
 // never goes back; it serves Stats only, and may be nil.
 func New(clock func() int64) *Engine {
-	e := &Engine{clock: clock, symbols: value.NewInterner()}
+	e := &Engine{clock: clock, symbols: value.NewInterner(), strangeBytesMax: strangeBytesMax}
 	if _, err := e.Deploy(&analysis.Program{}, false); err != nil {
 		panic("engine: the empty program does not deploy")
 	}

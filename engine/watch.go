@@ -85,6 +85,9 @@ func (e *Engine) Watch(view string, key []value.Value) (*Key, error) {
 	if err := checkValues(key, f.view.Query.Parameters); err != nil {
 		return nil, fmt.Errorf("view %q: %w", view, err)
 	}
+	if err := e.admitStrange(key); err != nil {
+		return nil, fmt.Errorf("view %q: %w", view, err)
+	}
 	k := newKey(f, key)
 	for i, v := range key {
 		var err error
@@ -104,6 +107,31 @@ func (e *Engine) Watch(view string, key []value.Value) (*Key, error) {
 	e.pending = e.pending[:first]
 	e.trimPending()
 	return k, nil
+}
+
+const (
+	// strangeBytesMax bounds the memory of values that came with watched keys and
+	// that no fact had held: the dictionary keeps them until the process ends.
+	strangeBytesMax = 64 << 20
+	// strangeValueBytes is what the dictionary needs for a value besides its text.
+	strangeValueBytes = 64
+)
+
+// admitStrange counts the values of a key that the dictionary does not know yet,
+// and returns ErrFull, wrapped, when too many have come.
+func (e *Engine) admitStrange(key []value.Value) error {
+	bytes := 0
+	for _, v := range key {
+		if _, known := e.symbols.Lookup(v); !known {
+			bytes += strangeValueBytes + len(v.Str())
+		}
+	}
+	if bytes > 0 && e.strangeBytes+bytes > e.strangeBytesMax {
+		return fmt.Errorf("%w: keys with values that no fact holds have used %d bytes of %d",
+			ErrFull, e.strangeBytes, e.strangeBytesMax)
+	}
+	e.strangeBytes += bytes
+	return nil
 }
 
 // demand puts the key's demand into the network and the key into its family.

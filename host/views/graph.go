@@ -240,6 +240,13 @@ func (g *Graph) begin(t *ingest.Turn, k *keyed) {
 		return
 	}
 	watch, err := t.Engine.Watch(k.view.name, k.values)
+	if errors.Is(err, engine.ErrFull) {
+		g.forget(k)
+		g.last(t, k, t.Sequence(), protocol.CodeBusy, frame.Closed{
+			Code: frame.ClosedBusy, Message: err.Error(),
+		})
+		return
+	}
 	if err != nil {
 		// The view was checked when the viewer came; only a fault of ours gets here.
 		g.dir.cfg.Logger.Error("watch a key", "graph", g.name, "view", k.view.name,
