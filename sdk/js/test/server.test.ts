@@ -31,9 +31,10 @@ async function withServer(run: (server: FakeViews, open: typeof connect) => Prom
 }
 
 async function until(what: string, condition: () => boolean): Promise<void> {
-	const deadline = Date.now() + 10_000;
+	// Longer than the watchdog: a loaded machine may lose a subscription to it.
+	const deadline = Date.now() + 30_000;
 	while (!condition()) {
-		if (Date.now() > deadline) throw new Error(`waited 10 s for: ${what}`);
+		if (Date.now() > deadline) throw new Error(`waited 30 s for: ${what}`);
 		await new Promise((resolve) => setTimeout(resolve, 5));
 	}
 }
