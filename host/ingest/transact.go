@@ -89,13 +89,16 @@ func (l *Loop) admit(ctx context.Context, p *pending) (bool, error) {
 	if p.tx.Program != l.program.Load().checked {
 		return false, ErrProgramChanged
 	}
-	if err := l.engine.Check(p.tx.Ops); err != nil {
+	began := l.cfg.Nanos()
+	err := l.engine.Check(p.tx.Ops)
+	l.engineNanos += l.cfg.Nanos() - began
+	if err != nil {
 		return false, err
 	}
 	mark := len(l.tuples)
 	r := l.record(p)
 	// What the log would refuse must not reach the engine, which has no way back.
-	err := r.Check()
+	err = r.Check()
 	if err == nil {
 		before := l.cfg.Nanos()
 		p.receipt.Inserted, p.receipt.Deleted, err = l.engine.Apply(r.Revision, p.tx.Ops)
