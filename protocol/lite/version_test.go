@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"github.com/heddle-live/heddle/protocol/sessiontest"
 )
@@ -30,6 +31,7 @@ func TestVersionTable(t *testing.T) {
 			if f, err := sub.Next(b.ctx); err != nil || string(f.Payload) != "a" {
 				t.Errorf("%+v, %v", f, err)
 			}
+			synctest.Wait() // SETUP has a stream of its own, which nothing else waits for
 			setup, ok := b.session.PeerSetup()
 			if ok != v.HasSetup() || setup.Hop != 5 {
 				t.Errorf("SETUP %+v %v", setup, ok)
