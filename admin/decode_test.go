@@ -23,7 +23,7 @@ func testProgram() *analysis.Program {
 				column("X", value.Int), column("Z", value.Int),
 			}},
 		},
-		Views: []analysis.View{{Name: "links"}},
+		Views: []analysis.View{{Name: "links", Parts: make([]analysis.Part, 1)}},
 	}
 }
 

@@ -140,7 +140,7 @@ func describe(info GraphInfo, program *analysis.Program) graphDetail {
 	}
 	for _, v := range program.Views {
 		d.Views = append(d.Views, viewInfo{
-			v.Name, Columns(v.Query.Parameters), Columns(v.Query.Columns),
+			v.Name, Columns(v.Parameters), Columns(v.Query().Columns),
 			strings.TrimSpace(v.Text),
 		})
 	}

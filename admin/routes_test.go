@@ -32,10 +32,11 @@ func testProgram() *analysis.Program {
 		},
 		Views: []analysis.View{{
 			Name: "links", Text: "view links($head: int) := ?edge($head, Y)",
-			Query: analysis.Query{
+			Parameters: []analysis.Column{{Name: "head", Type: value.Int}},
+			Parts: []analysis.Part{{Query: analysis.Query{
 				Parameters: []analysis.Column{{Name: "head", Type: value.Int}},
 				Columns:    []analysis.Column{{Name: "head", Type: value.Int}, {Name: "Y", Type: value.Int}},
-			},
+			}}},
 		}},
 	}
 }

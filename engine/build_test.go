@@ -140,7 +140,7 @@ func (b *builder) query(parameters, output []string, body ...lit) *analysis.Quer
 func (b *builder) view(name string, parameters, output []string, body ...lit) *builder {
 	q := b.query(parameters, output, body...)
 	b.Views = append(b.Views, analysis.View{
-		Name: name, Query: *q, Text: fmt.Sprint(name, parameters, output, body),
+		Name: name, Parameters: q.Parameters, Parts: []analysis.Part{{Query: *q}}, Text: fmt.Sprint(name, parameters, output, body),
 	})
 	return b
 }

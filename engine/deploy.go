@@ -53,7 +53,7 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 	tables := e.carryTables(p)
 	goals := make([]*analysis.Query, len(p.Views))
 	for i := range p.Views {
-		goals[i] = &p.Views[i].Query
+		goals[i] = p.Views[i].Query()
 	}
 	prepared := dataflow.Prepare(p)
 	network, err := dataflow.New(dataflow.Config{

@@ -148,7 +148,7 @@ func compareViews(d *Diff, old, next *analysis.Program) {
 		switch o := old.ViewNamed(v.Name); {
 		case o == nil:
 			d.AddedViews = append(d.AddedViews, v.Name)
-		case o.Query.Text != v.Query.Text || !survives(o, v):
+		case o.Query().Text != v.Query().Text || !survives(o, v):
 			d.ChangedViews = append(d.ChangedViews, v.Name)
 		}
 	}
@@ -162,8 +162,8 @@ func compareViews(d *Diff, old, next *analysis.Program) {
 // survives reports whether the keys of a view stay valid in its successor, which
 // may be nil.
 func survives(old, next *analysis.View) bool {
-	return next != nil && sameTypes(old.Query.Parameters, next.Query.Parameters) &&
-		slices.Equal(old.Query.Columns, next.Query.Columns)
+	return next != nil && sameTypes(old.Parameters, next.Parameters) &&
+		slices.Equal(old.Query().Columns, next.Query().Columns)
 }
 
 func sameTypes(a, b []analysis.Column) bool {

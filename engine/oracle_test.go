@@ -188,7 +188,7 @@ func (o *oracle) transact() error {
 
 func (o *oracle) watch() error {
 	v := &o.program.Views[o.g.IntN(len(o.program.Views))]
-	k, err := o.engine.Watch(v.Name, o.g.row(v.Query.Parameters))
+	k, err := o.engine.Watch(v.Name, o.g.row(v.Parameters))
 	if err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func (o *oracle) compare() error {
 	}
 	db := naive.Derive(o.program, o.facts)
 	for _, k := range o.keys {
-		q := &o.program.ViewNamed(k.View()).Query
+		q := o.program.ViewNamed(k.View()).Query()
 		want := naive.Answer(db, q, k.Values())
 		if got := o.engine.Rows(k, nil); !slices.Equal(got, slices.Concat(want...)) {
 			return fmt.Errorf("%s%v has rows %v, want %v", k.View(), k.Values(), got, want)

@@ -80,15 +80,17 @@ func (g generator) program(bases []analysis.Relation, views []analysis.View) *an
 		}
 	}
 	for i := range 2 + g.IntN(3) {
-		v := analysis.View{Name: fmt.Sprintf("v%d", i)}
+		v := analysis.View{Name: fmt.Sprintf("v%d", i), Parts: make([]analysis.Part, 1)}
+		q := v.Query()
 		if i < len(views) && g.IntN(3) > 0 { // a view whose keys survive
-			v.Query.Parameters = views[i].Query.Parameters
-			g.query(p, &v.Query, views[i].Query.Columns)
+			q.Parameters = views[i].Parameters
+			g.query(p, q, views[i].Query().Columns)
 		} else {
-			v.Query.Parameters = g.columns(g.IntN(3))
-			g.query(p, &v.Query, nil)
+			q.Parameters = g.columns(g.IntN(3))
+			g.query(p, q, nil)
 		}
-		v.Text = spellQuery(p, &v.Query)
+		v.Parameters = q.Parameters
+		v.Text = spellQuery(p, q)
 		p.Views = append(p.Views, v)
 	}
 	return p

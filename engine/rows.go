@@ -38,7 +38,7 @@ const (
 )
 
 func (e *Engine) newFamily(number int, view *analysis.View) *family {
-	f := &family{number: number, view: view, parameters: len(view.Query.Parameters)}
+	f := &family{number: number, view: view, parameters: len(view.Parameters)}
 	f.width = max(e.network.Result(number).Arity()-f.parameters, 1)
 	for _, o := range e.network.Outputs(number) {
 		switch at := o.Column - f.parameters; {

@@ -225,6 +225,6 @@ func (p *player) query(text string) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	k := &Key{family: &family{view: &analysis.View{Query: *q}}}
+	k := &Key{family: &family{view: &analysis.View{Parts: []analysis.Part{{Query: *q}}}}}
 	return []string{show(k, r.Rows)}
 }

@@ -17,7 +17,7 @@ func (e *Engine) Try(view string, key []value.Value, budget uint64) error {
 	if !ok {
 		return fmt.Errorf("view %q: %w", view, ErrUnknownView)
 	}
-	if err := checkValues(key, f.view.Query.Parameters); err != nil {
+	if err := checkValues(key, f.view.Parameters); err != nil {
 		return fmt.Errorf("view %q: %w", view, err)
 	}
 	symbols := &querySymbols{interner: e.symbols}
@@ -37,7 +37,7 @@ func (e *Engine) Try(view string, key []value.Value, budget uint64) error {
 	}
 	network, err := dataflow.New(dataflow.Config{
 		Program: e.prepared, Symbols: symbols, Tables: e.tables,
-		Goals: []*analysis.Query{&f.view.Query}, Transient: true,
+		Goals: []*analysis.Query{f.view.Query()}, Transient: true,
 	})
 	if err != nil {
 		return fmt.Errorf("view %q: %w", view, err)

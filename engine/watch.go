@@ -71,7 +71,7 @@ func (k *Key) View() string { return k.family.view.Name }
 func (k *Key) Values() []value.Value { return k.values }
 
 // Columns returns the columns of the view's rows. The caller must not change them.
-func (k *Key) Columns() []analysis.Column { return k.family.view.Query.Columns }
+func (k *Key) Columns() []analysis.Column { return k.family.view.Query().Columns }
 
 // Watch begins to keep the result of a view at a key; Rows then gives it, and
 // Changes tells how it goes on. A key that is watched already is returned again,
@@ -82,7 +82,7 @@ func (e *Engine) Watch(view string, key []value.Value) (*Key, error) {
 	if !ok {
 		return nil, fmt.Errorf("view %q: %w", view, ErrUnknownView)
 	}
-	if err := checkValues(key, f.view.Query.Parameters); err != nil {
+	if err := checkValues(key, f.view.Parameters); err != nil {
 		return nil, fmt.Errorf("view %q: %w", view, err)
 	}
 	if err := e.admitStrange(key); err != nil {

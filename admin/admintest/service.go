@@ -304,7 +304,7 @@ func (s *Service) Families(_ context.Context, name string) ([]admin.FamilyInfo, 
 	var list []admin.FamilyInfo
 	for _, v := range g.program.Views {
 		list = append(list, admin.FamilyInfo{
-			View: v.Name, Parameters: admin.Columns(v.Query.Parameters),
+			View: v.Name, Parameters: admin.Columns(v.Parameters),
 			WatchedKeys: 1, Viewers: 2, Revision: g.info.Revision,
 		})
 	}

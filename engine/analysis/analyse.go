@@ -193,8 +193,10 @@ func (a *analyser) emit(f *parse.File) {
 	}
 	for i, c := range a.views {
 		v := &f.Views[i]
+		q := a.emitQuery(c)
 		a.program.Views = append(a.program.Views, View{
-			Name: v.Name.Text, Query: a.emitQuery(c), Pos: v.Pos, Text: v.String(),
+			Name: v.Name.Text, Parameters: q.Parameters, Parts: []Part{{Query: q}},
+			Pos: v.Pos, Text: v.String(),
 		})
 	}
 }

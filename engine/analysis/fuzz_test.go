@@ -62,7 +62,7 @@ func FuzzAnalyse(f *testing.F) {
 			checkBody(t, p, &p.Rules[i].Body)
 		}
 		for i := range p.Views {
-			checkBody(t, p, &p.Views[i].Query.Body)
+			checkBody(t, p, &p.Views[i].Query().Body)
 		}
 		again, err := analyse(file.String())
 		if err != nil {

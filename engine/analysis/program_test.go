@@ -53,7 +53,7 @@ func dumpStatements(p *Program) string {
 			dumpAtom(p, r.Head, r.Body.Variables), dumpBody(p, r.Body))
 	}
 	for _, v := range p.Views {
-		fmt.Fprintf(&b, "%s at %d:%d\n%s", v.Text, v.Pos.Line, v.Pos.Column, dumpQuery(p, &v.Query))
+		fmt.Fprintf(&b, "%s at %d:%d\n%s", v.Text, v.Pos.Line, v.Pos.Column, dumpQuery(p, v.Query()))
 	}
 	for _, f := range p.Seed {
 		fmt.Fprintf(&b, "seed %s %v\n", f.Relation, f.Row)

@@ -41,7 +41,7 @@ func config(t testing.TB, source string) Config {
 		c.Tables = append(c.Tables, table)
 	}
 	for i := range program.Views {
-		c.Goals = append(c.Goals, &program.Views[i].Query)
+		c.Goals = append(c.Goals, program.Views[i].Query())
 	}
 	return c
 }

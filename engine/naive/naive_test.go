@@ -50,13 +50,13 @@ view third($min: int) := ?edge(3, _), edge(X, 3), X > $min
 		{"third", []value.Value{value.OfInt(0)}, `[[3 2]]`},
 	}
 	for _, test := range tests {
-		got := fmt.Sprint(Answer(db, &p.ViewNamed(test.view).Query, test.key))
+		got := fmt.Sprint(Answer(db, p.ViewNamed(test.view).Query(), test.key))
 		if got != test.want {
 			t.Errorf("%s%v: %s, want %s", test.view, test.key, got, test.want)
 		}
 	}
 	facts["edge"].Remove([]value.Value{value.OfInt(3), value.OfInt(2)})
-	loops := &p.ViewNamed("loops").Query
+	loops := p.ViewNamed("loops").Query()
 	if rows := Answer(Derive(p, facts), loops, tests[2].key); len(rows) > 0 {
 		t.Errorf("loops without a cycle: %v", rows)
 	}

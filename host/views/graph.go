@@ -102,8 +102,8 @@ func (v *view) path() protocol.Path {
 // sameShape reports whether viewers of v can go on when declared takes its place.
 func (v *view) sameShape(declared *analysis.View) bool {
 	sameType := func(a, b analysis.Column) bool { return a.Type == b.Type }
-	return slices.EqualFunc(v.parameters, declared.Query.Parameters, sameType) &&
-		slices.Equal(v.columns, declared.Query.Columns)
+	return slices.EqualFunc(v.parameters, declared.Parameters, sameType) &&
+		slices.Equal(v.columns, declared.Query().Columns)
 }
 
 // Deployed takes a program into force: views that are gone or whose parameters
@@ -118,7 +118,7 @@ func (g *Graph) Deployed(t *ingest.Turn, _ *engine.Diff) {
 		declared := &program.Views[i]
 		if v := old[declared.Name]; v != nil && v.sameShape(declared) {
 			next[declared.Name] = v
-			v.parameters = declared.Query.Parameters // they may have other names
+			v.parameters = declared.Parameters // they may have other names
 			continue
 		}
 		next[declared.Name] = g.newView(declared)
@@ -171,7 +171,7 @@ func (g *Graph) Drop(t *ingest.Turn, reason frame.Closed) {
 func (g *Graph) newView(declared *analysis.View) *view {
 	v := &view{
 		graph: g, name: declared.Name,
-		parameters: declared.Query.Parameters, columns: declared.Query.Columns,
+		parameters: declared.Parameters, columns: declared.Query().Columns,
 		meta: g.dir.newTrack(), keys: map[string]*keyed{},
 	}
 	for _, c := range v.parameters {
