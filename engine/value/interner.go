@@ -9,20 +9,28 @@ import (
 )
 
 // ID stands for one Value inside one Interner. An ID below 1<<31 is that int
-// itself; all other values have a dictionary entry and an ID from 1<<31 up, in
-// the order in which they were first interned. Two IDs of one Interner are
-// equal if and only if their values are, so joins compare IDs alone.
+// itself, and the three highest are null and the bools; all other values have a
+// dictionary entry and an ID from 1<<31 up, in the order in which they were first
+// interned. Two IDs of one Interner are equal if and only if their values are, so
+// joins compare IDs alone.
 type ID uint32
+
+// The IDs that are the same in every Interner, like those of the ints.
+const (
+	NullID  ID = 1<<32 - 1
+	TrueID  ID = 1<<32 - 2
+	FalseID ID = 1<<32 - 3
+)
 
 // firstEntryID is the ID of dictionary entry 0; smaller IDs are inline ints.
 const firstEntryID ID = 1 << 31
 
-// ErrFull is returned when all 2^31 dictionary entries are used, or for a
-// string of 2^30 bytes or more. The interner goes on serving what it holds.
+// ErrFull is returned when all of nearly 2^31 dictionary entries are used, or for a
+// string or bytes of 2^29 bytes or more. The interner goes on serving what it holds.
 var ErrFull = errors.New("value: the dictionary of values is full")
 
 const (
-	entriesMax = 1 << 31
+	entriesMax = 1<<31 - 3
 
 	// Chunks are never copied or moved: growing costs one allocation, however
 	// much is held already.
@@ -30,7 +38,8 @@ const (
 	entryBytes   = 12 // without the text
 	arenaMin     = 4 << 10
 	arenaMax     = 1 << 20
-	stringMax    = 1<<30 - 1
+	stringBits   = 29
+	stringMax    = 1<<stringBits - 1
 
 	// A segment splits when it would outgrow segmentMax slots, so that the
 	// longest pause of an insertion is a few thousand slots, not a whole table.
@@ -70,7 +79,7 @@ type Interner struct {
 type entryChunk struct {
 	// word is a non-string's 64 bits, or a string's arena<<32 | offset.
 	word [chunkEntries]uint64
-	// meta is (kind-1)<<30 | length of the string.
+	// meta is kind<<stringBits | length of the string.
 	meta [chunkEntries]uint32
 }
 
@@ -129,7 +138,18 @@ func (in *Interner) Value(id ID) Value {
 	if id < firstEntryID {
 		return Value{kind: Int, bits: uint64(id)}
 	}
+	if id >= FalseID {
+		return constant(id)
+	}
 	return in.entry(uint32(id - firstEntryID))
+}
+
+// constant returns the value of one of the IDs that no entry has.
+func constant(id ID) Value {
+	if id == NullID {
+		return OfNull()
+	}
+	return OfBool(id == TrueID)
 }
 
 // Compare is Compare of the values that a and b stand for.
@@ -152,21 +172,30 @@ func (in *Interner) Bytes() int {
 		8*in.slots + 8*len(in.directory)
 }
 
-// inline returns the ID of an int that is its own ID.
+// inline returns the ID of a value without an entry.
 func inline(v Value) (ID, bool) {
 	if v.kind == Int && v.bits < uint64(firstEntryID) {
 		return ID(v.bits), true
 	}
-	return 0, false
+	switch v.kind {
+	case Bool:
+		return FalseID + ID(v.bits), true
+	case Null:
+		return NullID, true
+	default:
+		return 0, false
+	}
 }
 
 // hash returns 32 well-mixed bits: the top ones choose the segment, the low
 // ones the slot.
 func (in *Interner) hash(v Value) uint32 {
-	if v.kind == String {
+	switch v.kind {
+	case String:
 		return uint32(maphash.String(in.seed, v.str) >> 32)
-	}
-	if v.kind == Invalid {
+	case Bytes:
+		return ^uint32(maphash.String(in.seed, v.str) >> 32)
+	case Invalid:
 		panic("value: the invalid value was interned")
 	}
 	h := v.bits ^ in.seedInt ^ uint64(v.kind)<<56
@@ -180,13 +209,13 @@ func (in *Interner) hash(v Value) uint32 {
 func (in *Interner) entry(i uint32) Value {
 	chunk := in.chunks[i/chunkEntries]
 	word, meta := chunk.word[i%chunkEntries], chunk.meta[i%chunkEntries]
-	kind := Kind(meta>>30) + 1
-	if kind != String {
+	kind := Kind(meta >> stringBits)
+	if kind != String && kind != Bytes {
 		return Value{kind: kind, bits: word}
 	}
 	offset := word & (1<<32 - 1)
 	arena := in.arenas[word>>32].String()
-	return Value{kind: String, str: arena[offset : offset+uint64(meta&stringMax)]}
+	return Value{kind: kind, str: arena[offset : offset+uint64(meta&stringMax)]}
 }
 
 // addEntry appends v to the dictionary, not to the table.
@@ -196,8 +225,8 @@ func (in *Interner) addEntry(v Value) {
 		in.chunks = append(in.chunks, new(entryChunk))
 	}
 	chunk := in.chunks[i/chunkEntries]
-	chunk.meta[i%chunkEntries] = uint32(v.kind-1)<<30 | uint32(len(v.str))
-	if v.kind == String {
+	chunk.meta[i%chunkEntries] = uint32(v.kind)<<stringBits | uint32(len(v.str))
+	if v.kind == String || v.kind == Bytes {
 		chunk.word[i%chunkEntries] = in.store(v.str)
 	} else {
 		chunk.word[i%chunkEntries] = v.bits

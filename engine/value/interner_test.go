@@ -56,11 +56,16 @@ func TestInternerIDs(t *testing.T) {
 		{float(math.Copysign(0, -1)), 1<<31 + 5},
 		{OfString(""), 1<<31 + 6},
 		{OfString("a"), 1<<31 + 7},
-		{OfBool(false), 1<<31 + 8},
-		{OfBool(true), 1<<31 + 9},
+		{OfBool(false), FalseID},
+		{OfBool(true), TrueID},
 		{float(0), 1<<31 + 5},
-		{OfString(strings.Repeat("long", arenaMax)), 1<<31 + 10},
+		{OfString(strings.Repeat("long", arenaMax)), 1<<31 + 8},
 		{OfString("a"), 1<<31 + 7},
+		{OfBytes("a"), 1<<31 + 9},
+		{OfBytes(""), 1<<31 + 10},
+		{OfTimestamp(7), 1<<31 + 11},
+		{OfTimestamp(-7), 1<<31 + 12},
+		{OfNull(), NullID},
 	}
 	for _, c := range values {
 		if id := mustIntern(t, in, c.v); id != c.want {
@@ -80,8 +85,8 @@ func TestInternerIDs(t *testing.T) {
 			}
 		}
 	}
-	if in.Len() != 11 {
-		t.Errorf("Len() = %d, want 11", in.Len())
+	if in.Len() != 13 {
+		t.Errorf("Len() = %d, want 13", in.Len())
 	}
 	if id, ok := in.Lookup(OfString("never")); ok {
 		t.Errorf("Lookup of a new string = %#x, want none", id)
@@ -96,7 +101,13 @@ func TestInternerTwin(t *testing.T) {
 	twin := map[Value]ID{}
 	for range 200_000 {
 		var v Value
-		switch random.IntN(4) {
+		switch random.IntN(7) {
+		case 6:
+			v = OfBytes(string([]byte{byte(random.IntN(256)), byte(random.IntN(256))}))
+		case 5:
+			v = OfTimestamp(int64(random.IntN(50_000)))
+		case 4:
+			v = OfNull()
 		case 0:
 			v = OfInt(int64(random.Uint64()) >> random.IntN(64))
 		case 1:
@@ -123,7 +134,7 @@ func TestInternerTwin(t *testing.T) {
 		if got := in.Value(id); got != v {
 			t.Fatalf("Value(%#x) = %v, want %v", id, got, v)
 		}
-		if id >= firstEntryID {
+		if id >= firstEntryID && id < FalseID {
 			dictionary++
 		}
 	}
@@ -174,7 +185,10 @@ func TestInternerFull(t *testing.T) {
 
 func TestInternerAllocations(t *testing.T) {
 	in := NewInterner()
-	known := []Value{OfInt(7), OfInt(-7), float(1.5), OfString("known"), OfBool(true)}
+	known := []Value{
+		OfInt(7), OfInt(-7), float(1.5), OfString("known"), OfBool(true),
+		OfBytes("known"), OfTimestamp(1), OfNull(),
+	}
 	for _, v := range known {
 		mustIntern(t, in, v)
 	}

@@ -17,20 +17,26 @@ import (
 // Kind is the static type of a column and the dynamic type of a Value.
 type Kind uint8
 
-// The kinds of format 1. Invalid is the zero Value's kind and never stored.
+// The kinds. Invalid is the zero Value's kind and never stored. Null is the kind of
+// the null value alone: a column has one of the others, and may hold null besides.
 const (
-	Invalid Kind = iota
-	Int          // int64
-	Float        // float64; never NaN, infinite or -0
-	String       // UTF-8
-	Bool
+	Invalid   Kind = iota
+	Int            // int64
+	Float          // float64; never NaN, infinite or -0
+	String         // UTF-8
+	Bool           //
+	Bytes          // any bytes
+	Timestamp      // milliseconds since 1970 in UTC, an int64
+	Null           //
 )
 
 var kindNames = [...]string{
 	Invalid: "invalid", Int: "int", Float: "float", String: "string", Bool: "bool",
+	Bytes: "bytes", Timestamp: "timestamp", Null: "null",
 }
 
-// String returns the spelling used in programs: "int", "float", "string", "bool".
+// String returns the spelling used in programs: "int", "float", "string", "bool",
+// "bytes", "timestamp", "null".
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -38,10 +44,11 @@ func (k Kind) String() string {
 	return "kind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// KindOf returns the kind that a program spells name, and false if there is none.
+// KindOf returns the kind of column that a program spells name, and false if there
+// is none. No column is of kind Null.
 func KindOf(name string) (Kind, bool) {
 	for k, n := range kindNames {
-		if n == name && Kind(k) != Invalid {
+		if n == name && Kind(k) != Invalid && Kind(k) != Null {
 			return Kind(k), true
 		}
 	}
@@ -49,8 +56,8 @@ func KindOf(name string) (Kind, bool) {
 }
 
 // Value is one immutable datum. Values are comparable with ==, which is the
-// equality that joins use: an int never equals a float. The zero Value is
-// invalid.
+// equality that joins use: an int never equals a float, and null equals null. The
+// zero Value is invalid.
 type Value struct {
 	str  string
 	bits uint64
@@ -83,23 +90,39 @@ func OfBool(b bool) Value {
 	return Value{kind: Bool}
 }
 
+// OfBytes returns a bytes value of the bytes of s.
+func OfBytes(s string) Value { return Value{kind: Bytes, str: s} }
+
+// OfTimestamp returns the timestamp of milliseconds since 1970 in UTC.
+func OfTimestamp(ms int64) Value { return Value{kind: Timestamp, bits: uint64(ms)} }
+
+// OfNull returns the null value.
+func OfNull() Value { return Value{kind: Null} }
+
 // Kind returns the value's kind.
 func (v Value) Kind() Kind { return v.kind }
 
-// Int returns the int64 of an Int value; for another kind the result has no meaning.
+// Int returns the int64 of an Int value or the milliseconds of a Timestamp; for
+// another kind the result has no meaning.
 func (v Value) Int() int64 { return int64(v.bits) }
 
 // Float returns the float64 of a Float value; for another kind the result has no meaning.
 func (v Value) Float() float64 { return math.Float64frombits(v.bits) }
 
-// Str returns the text of a String value, "" for every other kind.
+// Str returns the text of a String value or the bytes of a Bytes value, "" for every
+// other kind.
 func (v Value) Str() string { return v.str }
 
 // Bool returns the truth value of a Bool value; for another kind the result has no meaning.
 func (v Value) Bool() bool { return v.bits != 0 }
 
-// String returns the value as a program spells it: 7, 1.5, 2.0, "text",
-// true. The rule language reads it back as the same value.
+// IsNull reports whether the value is null.
+func (v Value) IsNull() bool { return v.kind == Null }
+
+// String returns the value as a program spells it: 7, 1.5, 2.0, "text", true,
+// x"00ff", t"2026-11-30T12:00:00Z", null. The rule language reads it back as the
+// same value. A timestamp outside of the years 0 to 9999, which RFC 3339 cannot
+// spell, is the int that stands for it where a timestamp is expected.
 func (v Value) String() string {
 	switch v.kind {
 	case Int:
@@ -110,6 +133,15 @@ func (v Value) String() string {
 		return string(appendQuoted(nil, v.str))
 	case Bool:
 		return strconv.FormatBool(v.Bool())
+	case Bytes:
+		return fmt.Sprintf(`x"%x"`, v.str)
+	case Timestamp:
+		if text, ok := FormatTime(v.Int()); ok {
+			return `t"` + text + `"`
+		}
+		return strconv.FormatInt(v.Int(), 10)
+	case Null:
+		return "null"
 	default:
 		return fmt.Sprintf("invalid(%d)", v.kind)
 	}
@@ -152,20 +184,21 @@ func appendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// Compare orders values: by kind first (int, float, string, bool), then ints
-// and floats by magnitude, strings by bytes, false before true. It is the order
-// of rows in snapshots and of the comparisons in rules, which only ever see one
-// kind on both sides.
+// Compare orders values: null first, then by kind (int, float, string, bool, bytes,
+// timestamp), then ints, floats and timestamps by magnitude, strings and bytes by
+// bytes, false before true. It is the order of rows in snapshots and of the
+// comparisons in rules, which see one kind and null.
 func Compare(a, b Value) int {
-	if c := cmp.Compare(a.kind, b.kind); c != 0 {
-		return c
+	if a.kind != b.kind {
+		// Null, the last kind, wraps around to be the first.
+		return cmp.Compare((a.kind+1)%(Null+1), (b.kind+1)%(Null+1))
 	}
 	switch a.kind {
-	case Int:
+	case Int, Timestamp:
 		return cmp.Compare(a.Int(), b.Int())
 	case Float:
 		return cmp.Compare(a.Float(), b.Float())
-	case String:
+	case String, Bytes:
 		return cmp.Compare(a.str, b.str)
 	default:
 		return cmp.Compare(a.bits, b.bits)
