@@ -55,8 +55,8 @@ func BenchmarkApplyKeys(b *testing.B) {
 			}
 			op := []analysis.Op{ins("edge", 0, 0)}
 			changes := 0
-			yield := func(_ *Key, _ uint64, insert, retract []value.Value) {
-				changes += len(insert) + len(retract)
+			yield := func(_ *Key, _ uint64, parts []Change) {
+				changes += len(parts[0].Insert) + len(parts[0].Retract)
 			}
 			i := 0
 			b.ReportAllocs()
@@ -131,8 +131,8 @@ func BenchmarkLargeKey(b *testing.B) {
 			k := watch(b, e, "hot", 1)
 			var flat []value.Value
 			op := []analysis.Op{ins("edge", 1, 2_000_000)}
-			yield := func(k *Key, _ uint64, _, _ []value.Value) { flat = e.Rows(k, flat[:0]) }
-			flat = e.Rows(k, flat)
+			yield := func(k *Key, _ uint64, _ []Change) { flat = e.Rows(k, 0, flat[:0]) }
+			flat = e.Rows(k, 0, flat)
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
@@ -158,7 +158,7 @@ func BenchmarkWatch(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				k := watch(b, e, "hot", g.IntN(edges/edgesPerNode/2)*2)
-				rows = e.Rows(k, rows[:0])
+				rows = e.Rows(k, 0, rows[:0])
 				e.Unwatch(k)
 			}
 		})
@@ -253,7 +253,7 @@ func BenchmarkReach(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				e.Changes(func(*Key, uint64, []value.Value, []value.Value) {})
+				e.Changes(func(*Key, uint64, []Change) {})
 			}
 			b.ReportMetric(float64(e.network.Steps()-steps)/float64(b.N), "steps/op")
 		})
@@ -266,7 +266,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 	watch(t, e, "hot", 4)
 	op := []analysis.Op{ins("edge", 2, 900)}
 	changed := 0
-	yield := func(_ *Key, _ uint64, insert, retract []value.Value) { changed++ }
+	yield := func(*Key, uint64, []Change) { changed++ }
 	revision := uint64(2)
 	got := testing.AllocsPerRun(1000, func() {
 		revision++

@@ -29,7 +29,7 @@ func BenchmarkApplyKeysCold(b *testing.B) {
 			}
 			op := []analysis.Op{ins("edge", 0, 0)}
 			var rows []value.Value
-			yield := func(k *Key, _ uint64, _, _ []value.Value) { rows = e.Rows(k, rows[:0]) }
+			yield := func(k *Key, _ uint64, _ []Change) { rows = e.Rows(k, 0, rows[:0]) }
 			var spent, applying time.Duration
 			i := 0
 			for b.Loop() {

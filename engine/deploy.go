@@ -29,7 +29,13 @@ func (e *Engine) Plan(p *analysis.Program) (*Diff, error) {
 func (e *Engine) rowsOf(id analysis.RelationID) int { return e.tables[id].Len() }
 
 func (f *family) watchedKeys() []*Key {
-	return slices.DeleteFunc(slices.Clone(f.keys), func(k *Key) bool { return k == nil })
+	var keys []*Key
+	for _, u := range f.parts[0].units {
+		if u != nil {
+			keys = append(keys, u.key)
+		}
+	}
+	return keys
 }
 
 // Deploy replaces the program. Base relations that keep their name and the types
@@ -51,13 +57,9 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 		return d, err
 	}
 	tables := e.carryTables(p)
-	goals := make([]*analysis.Query, len(p.Views))
-	for i := range p.Views {
-		goals[i] = p.Views[i].Query()
-	}
 	prepared := dataflow.Prepare(p)
 	network, err := dataflow.New(dataflow.Config{
-		Program: prepared, Symbols: mainSymbols{e.symbols}, Tables: tables, Goals: goals,
+		Program: prepared, Symbols: mainSymbols{e.symbols}, Tables: tables, Goals: goals(p),
 		OnResult: e.resultChanged,
 	})
 	if err != nil {
@@ -77,14 +79,31 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 	for i := range p.Relations {
 		e.relations[p.Relations[i].Name] = analysis.RelationID(i)
 	}
-	e.families, e.views = nil, make(map[string]*family, len(p.Views))
+	e.families, e.goals, e.views = nil, nil, make(map[string]*family, len(p.Views))
 	for i := range p.Views {
-		f := e.newFamily(i, &p.Views[i])
+		f := e.newFamily(len(e.goals), &p.Views[i])
 		e.families = append(e.families, f)
 		e.views[f.view.Name] = f
 	}
 	e.rewatch(keys)
 	return d, nil
+}
+
+// goals returns the queries of all parts of all views, in order.
+func goals(p *analysis.Program) []*analysis.Query {
+	var goals []*analysis.Query
+	for i := range p.Views {
+		goals = append(goals, queries(&p.Views[i])...)
+	}
+	return goals
+}
+
+func queries(v *analysis.View) []*analysis.Query {
+	queries := make([]*analysis.Query, len(v.Parts))
+	for i := range v.Parts {
+		queries[i] = &v.Parts[i].Query
+	}
+	return queries
 }
 
 // carryTables returns the tables of the next program's base relations: the present
@@ -113,33 +132,37 @@ func (e *Engine) carryTables(p *analysis.Program) []*relation.Relation {
 func (e *Engine) keepBaselines() []*Key {
 	keys := slices.Clone(e.touched)
 	for _, f := range e.families {
-		for _, k := range f.keys {
-			if k != nil && !k.dead && !k.listed {
+		for _, k := range f.watchedKeys() {
+			if !k.dead && !k.listed {
 				keys = append(keys, k)
 			}
 		}
 	}
 	for _, k := range keys {
-		if !k.hasBaseline {
-			k.baseline, k.hasBaseline = e.outputIDs(k), true
+		for i := range k.Parts() {
+			u := k.unitOf(i)
+			if u.baseline == nil {
+				told := e.outputIDs(u)
+				u.baseline = &told
+			}
+			u.rows, u.pending = nil, 0
 		}
-		k.rows, k.pending = nil, 0
 	}
 	return keys
 }
 
-// outputIDs returns the rows of a key as they are told, in ids.
-func (e *Engine) outputIDs(k *Key) []value.ID {
-	f := k.family
-	flat := make([]value.ID, 0, len(k.rows)/f.width*len(f.outputs))
-	for at := 0; at < len(k.rows); at += f.width {
-		for _, o := range f.outputs {
+// outputIDs returns the rows of a unit as they are told, in ids.
+func (e *Engine) outputIDs(u *unit) []value.ID {
+	p := u.part
+	flat := make([]value.ID, 0, len(u.rows)/p.width*len(p.outputs))
+	for at := 0; at < len(u.rows); at += p.width {
+		for _, o := range p.outputs {
 			cell := o.cell
 			switch o.from {
 			case fromCell:
-				cell = k.rows[at+o.at]
+				cell = u.rows[at+o.at]
 			case fromParameter:
-				cell = k.ids[o.at]
+				cell = u.key.ids[o.at]
 			case fromConstant:
 			}
 			flat = append(flat, cell)
@@ -153,50 +176,53 @@ func (e *Engine) outputIDs(k *Key) []value.ID {
 func (e *Engine) rewatch(keys []*Key) {
 	e.touched, e.pending = nil, nil
 	for _, k := range keys {
-		k.family = e.views[k.family.view.Name]
+		k.join(e.views[k.family.view.Name])
 		e.demand(k)
 	}
 	e.settleSilently(nil)
 	for _, k := range keys {
-		e.take(k)
+		e.takeAll(k)
 	}
 	e.pending = nil
 	for _, k := range keys {
 		k.listed = false
-		if slices.Equal(e.outputIDs(k), k.baseline) {
-			k.baseline, k.hasBaseline = nil, false
-			continue
+		for i := range k.Parts() {
+			u := k.unitOf(i)
+			if slices.Equal(e.outputIDs(u), *u.baseline) {
+				u.baseline = nil
+				continue
+			}
+			e.touch(k)
 		}
-		e.touch(k)
 	}
 }
 
-// diffBaseline collects how a key's rows differ from its baseline.
-func (e *Engine) diffBaseline(k *Key) {
-	width := len(k.Columns())
-	now, old := e.outputIDs(k), k.baseline
-	k.baseline, k.hasBaseline = nil, false
-	e.insert, e.retract = e.insert[:0], e.retract[:0]
+// diffBaseline collects how a unit's rows differ from its baseline.
+func (e *Engine) diffBaseline(u *unit, c *Change) {
+	width := len(u.part.outputs)
+	now, old := e.outputIDs(u), *u.baseline
+	u.baseline = nil
+	c.Insert, c.Retract = c.Insert[:0], c.Retract[:0]
 	for len(now) > 0 || len(old) > 0 {
-		c := 0
+		order := 0
 		switch {
 		case len(now) == 0:
-			c = 1
+			order = 1
 		case len(old) == 0:
-			c = -1
+			order = -1
 		default:
-			c = e.compareCells(now[:width], old[:width])
+			order = e.compareCells(now[:width], old[:width])
 		}
-		if c < 0 {
-			e.insert = e.appendCells(e.insert, now[:width])
+		if order < 0 {
+			c.Insert = e.appendCells(c.Insert, now[:width])
 		}
-		if c > 0 {
-			e.retract = e.appendCells(e.retract, old[:width])
+		if order > 0 {
+			c.Retract = e.appendCells(c.Retract, old[:width])
 		}
-		if c <= 0 {
+		if order <= 0 {
 			now = now[width:]
 		}
-		if c >= 0 {
+		if order >= 0 {
 			old = old[width:]
 		}
 	}

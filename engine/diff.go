@@ -148,7 +148,7 @@ func compareViews(d *Diff, old, next *analysis.Program) {
 		switch o := old.ViewNamed(v.Name); {
 		case o == nil:
 			d.AddedViews = append(d.AddedViews, v.Name)
-		case o.Query().Text != v.Query().Text || !survives(o, v):
+		case !survives(o, v) || !sameTexts(o, v):
 			d.ChangedViews = append(d.ChangedViews, v.Name)
 		}
 	}
@@ -163,7 +163,15 @@ func compareViews(d *Diff, old, next *analysis.Program) {
 // may be nil.
 func survives(old, next *analysis.View) bool {
 	return next != nil && sameTypes(old.Parameters, next.Parameters) &&
-		slices.Equal(old.Query().Columns, next.Query().Columns)
+		slices.EqualFunc(old.Parts, next.Parts, func(a, b analysis.Part) bool {
+			return a.Name == b.Name && slices.Equal(a.Query.Columns, b.Query.Columns)
+		})
+}
+
+func sameTexts(old, next *analysis.View) bool {
+	return slices.EqualFunc(old.Parts, next.Parts, func(a, b analysis.Part) bool {
+		return a.Query.Text == b.Query.Text
+	})
 }
 
 func sameTypes(a, b []analysis.Column) bool {

@@ -52,6 +52,7 @@ type Engine struct {
 	tables    []*relation.Relation // of base relations, by RelationID
 	relations map[string]analysis.RelationID
 	families  []*family // by the number of their view in program
+	goals     []*part   // by the number of their goal in network
 	views     map[string]*family
 
 	revision uint64
@@ -70,8 +71,7 @@ type Engine struct {
 	skip    []bool
 	changed []relation.RowID
 	present []value.ID
-	insert  []value.Value
-	retract []value.Value
+	changes []Change
 }
 
 // New returns an engine with an empty program. The clock gives nanoseconds and
@@ -166,9 +166,11 @@ func (e *Engine) Stats() Stats {
 		}
 	}
 	for _, f := range e.families {
-		s.Views = append(s.Views, ViewStats{
-			Name: f.view.Name, WatchedKeys: f.watched, Rows: e.network.Result(f.number).Len(),
-		})
+		view := ViewStats{Name: f.view.Name, WatchedKeys: f.watched}
+		for i := range f.parts {
+			view.Rows += e.network.Result(f.parts[i].goal).Len()
+		}
+		s.Views = append(s.Views, view)
 		s.WatchedKeys += f.watched
 	}
 	return s

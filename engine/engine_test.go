@@ -41,10 +41,12 @@ func watch(t testing.TB, e *Engine, view string, key ...any) *Key {
 	return k
 }
 
-// show spells flat rows as "(1 2) (1 3)".
-func show(k *Key, flat []value.Value) string {
+// show spells flat rows of a key's first part as "(1 2) (1 3)".
+func show(k *Key, flat []value.Value) string { return showPart(k, 0, flat) }
+
+func showPart(k *Key, part int, flat []value.Value) string {
 	var rows []string
-	for row := range slices.Chunk(flat, max(1, len(k.Columns()))) {
+	for row := range slices.Chunk(flat, max(1, len(k.Columns(part)))) {
 		rows = append(rows, strings.Trim(fmt.Sprint(row), "[]"))
 	}
 	return "(" + strings.Join(rows, ") (") + ")"
@@ -52,7 +54,7 @@ func show(k *Key, flat []value.Value) string {
 
 func wantRows(t *testing.T, e *Engine, k *Key, want string) {
 	t.Helper()
-	if got := show(k, e.Rows(k, nil)); got != want {
+	if got := show(k, e.Rows(k, 0, nil)); got != want {
 		t.Errorf("rows of %s%v: %s, want %s", k.View(), k.Values(), got, want)
 	}
 }
@@ -61,9 +63,12 @@ func wantRows(t *testing.T, e *Engine, k *Key, want string) {
 func wantChanges(t *testing.T, e *Engine, want ...string) {
 	t.Helper()
 	var got []string
-	e.Changes(func(k *Key, revision uint64, insert, retract []value.Value) {
-		got = append(got, fmt.Sprintf("%s%v@%d +%s -%s", k.View(), k.Values(), revision,
-			show(k, insert), show(k, retract)))
+	e.Changes(func(k *Key, revision uint64, parts []Change) {
+		line := fmt.Sprintf("%s%v@%d", k.View(), k.Values(), revision)
+		for i, c := range parts {
+			line += fmt.Sprintf(" +%s -%s", showPart(k, i, c.Insert), showPart(k, i, c.Retract))
+		}
+		got = append(got, line)
 	})
 	if !slices.Equal(got, want) {
 		t.Errorf("changes:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -239,7 +244,7 @@ func TestDeploy(t *testing.T) {
 		!slices.Equal(d.DroppedRelations, []DroppedRelation{{"edge", 3}, {"extra", 0}}) {
 		t.Errorf("dropping edge with leave: %+v %v", d, err)
 	}
-	if rows := e.Rows(k, nil); len(rows) != 0 {
+	if rows := e.Rows(k, 0, nil); len(rows) != 0 {
 		t.Errorf("a lost key has rows %v", rows)
 	}
 	e.Unwatch(k)
@@ -358,7 +363,7 @@ func TestReachOnLargerGraphs(t *testing.T) {
 				continue
 			}
 			for i, k := range keys {
-				if got := len(e.Rows(k, nil)); got != reachable(edges, i, nodes) {
+				if got := len(e.Rows(k, 0, nil)); got != reachable(edges, i, nodes) {
 					t.Fatalf("step %d: %d nodes from %d, want %d", step, got, i,
 						reachable(edges, i, nodes))
 				}

@@ -199,7 +199,7 @@ func (o *oracle) watch() error {
 	}
 	o.keys = append(o.keys, k)
 	o.mirrors[k] = naive.Set{}
-	for row := range slices.Chunk(o.engine.Rows(k, nil), len(k.Columns())) {
+	for row := range slices.Chunk(o.engine.Rows(k, 0, nil), len(k.Columns(0))) {
 		o.mirrors[k].Add(row)
 	}
 	return nil
@@ -282,7 +282,8 @@ func (o *oracle) changes() error {
 	o.note("changes")
 	var err error
 	seen := map[*Key]bool{}
-	o.engine.Changes(func(k *Key, _ uint64, insert, retract []value.Value) {
+	o.engine.Changes(func(k *Key, _ uint64, parts []Change) {
+		insert, retract := parts[0].Insert, parts[0].Retract
 		mirror := o.mirrors[k]
 		if mirror == nil || seen[k] {
 			err = fmt.Errorf("a change of %s%v, not watched or told twice", k.View(), k.Values())
@@ -298,7 +299,7 @@ func (o *oracle) changes() error {
 	}
 	for _, k := range o.keys {
 		rows := slices.SortedFunc(maps.Values(o.mirrors[k]), naive.CompareRows)
-		if got := o.engine.Rows(k, nil); !slices.Equal(got, slices.Concat(rows...)) {
+		if got := o.engine.Rows(k, 0, nil); !slices.Equal(got, slices.Concat(rows...)) {
 			return fmt.Errorf("replayed changes of %s%v give %v, rows are %v",
 				k.View(), k.Values(), rows, got)
 		}
@@ -309,7 +310,7 @@ func (o *oracle) changes() error {
 func (o *oracle) replay(k *Key, flat []value.Value, may func([]value.Value) bool,
 	do func([]value.Value),
 ) error {
-	rows := slices.Collect(slices.Chunk(flat, len(k.Columns())))
+	rows := slices.Collect(slices.Chunk(flat, len(k.Columns(0))))
 	if !slices.IsSortedFunc(rows, naive.CompareRows) {
 		return fmt.Errorf("changed rows %v are not sorted", rows)
 	}
@@ -331,7 +332,7 @@ func (o *oracle) compare() error {
 	for _, k := range o.keys {
 		q := o.program.ViewNamed(k.View()).Query()
 		want := naive.Answer(db, q, k.Values())
-		if got := o.engine.Rows(k, nil); !slices.Equal(got, slices.Concat(want...)) {
+		if got := o.engine.Rows(k, 0, nil); !slices.Equal(got, slices.Concat(want...)) {
 			return fmt.Errorf("%s%v has rows %v, want %v", k.View(), k.Values(), got, want)
 		}
 	}

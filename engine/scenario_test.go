@@ -104,12 +104,12 @@ func (p *player) do(command, rest string) []string {
 			return []string{err.Error()}
 		}
 		p.keys[rest] = k
-		return []string{show(k, p.engine.Rows(k, nil))}
+		return p.rows(k)
 	case "unwatch":
 		p.engine.Unwatch(p.keys[rest])
 		return nil
 	case "rows":
-		return []string{show(p.keys[rest], p.engine.Rows(p.keys[rest], nil))}
+		return p.rows(p.keys[rest])
 	case "write", "hold":
 		answer := p.write(rest)
 		if command == "write" {
@@ -199,16 +199,34 @@ func (p *player) write(facts string) []string {
 
 func (p *player) changes() []string {
 	var out []string
-	p.engine.Changes(func(k *Key, revision uint64, insert, retract []value.Value) {
+	p.engine.Changes(func(k *Key, revision uint64, parts []Change) {
 		line := fmt.Sprintf("%s%v at %d:", k.View(), k.Values(), revision)
-		if len(insert) > 0 {
-			line += " entered " + show(k, insert)
-		}
-		if len(retract) > 0 {
-			line += " left " + show(k, retract)
+		for i, c := range parts {
+			if name := k.family.view.Parts[i].Name; name != "" {
+				line += " " + name
+			}
+			if len(c.Insert) > 0 {
+				line += " entered " + showPart(k, i, c.Insert)
+			}
+			if len(c.Retract) > 0 {
+				line += " left " + showPart(k, i, c.Retract)
+			}
 		}
 		out = append(out, line)
 	})
+	return out
+}
+
+// rows shows the rows of a key, a line for each part.
+func (p *player) rows(k *Key) []string {
+	var out []string
+	for i, part := range k.family.view.Parts {
+		line := showPart(k, i, p.engine.Rows(k, i, nil))
+		if part.Name != "" {
+			line = part.Name + " " + line
+		}
+		out = append(out, line)
+	}
 	return out
 }
 

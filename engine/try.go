@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 
-	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/dataflow"
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -31,19 +30,21 @@ func (e *Engine) Try(view string, key []value.Value, budget uint64) error {
 		known = known && !symbols.isExtra(ids[i])
 	}
 	if known {
-		if _, watched := e.network.DemandRow(f.number, ids); watched {
+		if _, watched := e.network.DemandRow(f.parts[0].goal, ids); watched {
 			return nil
 		}
 	}
 	network, err := dataflow.New(dataflow.Config{
 		Program: e.prepared, Symbols: symbols, Tables: e.tables,
-		Goals: []*analysis.Query{f.view.Query()}, Transient: true,
+		Goals: queries(f.view), Transient: true,
 	})
 	if err != nil {
 		return fmt.Errorf("view %q: %w", view, err)
 	}
 	network.Limit(budget, nil)
-	network.Demand(0, ids)
+	for i := range f.parts {
+		network.Demand(i, ids)
+	}
 	if _, _, err := network.Settle(); err != nil {
 		return fmt.Errorf("view %q: %w", view, err)
 	}

@@ -62,12 +62,12 @@ func TestDebianUnwatch(t *testing.T) {
 	for i, view := range []string{"deps", "everything", "clashes", "users"} {
 		for j := range 10 {
 			keys = append(keys, watch(t, e, view, packages[(7*i+j)*97]))
-			rows = append(rows, e.Rows(keys[len(keys)-1], nil))
+			rows = append(rows, e.Rows(keys[len(keys)-1], 0, nil))
 		}
 	}
 	for len(keys) > 0 {
 		for i, k := range keys {
-			if !slices.Equal(e.Rows(k, nil), rows[i]) {
+			if !slices.Equal(e.Rows(k, 0, nil), rows[i]) {
 				t.Fatalf("the rows of %s%v changed as other keys went", k.View(), k.Values())
 			}
 		}

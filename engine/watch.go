@@ -15,27 +15,35 @@ import (
 // A commit meets other keys than the one before: what it reads of a key stands at
 // the beginning, so that it takes few loads from memory.
 type Key struct {
+	unit // of the view's first part
+
+	revision uint64 // of the last commit that touched it
+	dead     bool
+	listed   bool // in Engine.touched
+
 	// Owner is the caller's own; the engine does not look at it.
 	Owner any
 
-	family   *family
-	revision uint64         // of the last commit that touched it
-	row      relation.RowID // of the demand
-	// pending is the key's newest entry in Engine.pending + 1, 0 if there is none:
-	// result rows whose change is unreported.
-	pending     uint32
-	dead        bool
-	listed      bool // in Engine.touched
-	hasBaseline bool
-	// rows are the kept cells of the result, sorted, as of what was told last.
-	rows   []value.ID
+	family *family
 	values []value.Value
+	ids    []value.ID // of the values
+	refs   int
+	more   []unit // of the view's other parts
+}
 
-	ids  []value.ID // of the values
-	refs int
-	// baseline replaces rows as what was told last, as output rows, when a Deploy
-	// replaced the network.
-	baseline []value.ID
+// unit is the result of one part of a view at one key.
+type unit struct {
+	key  *Key
+	part *part
+	// rows are the kept cells of the result, sorted, as of what was told last.
+	rows []value.ID
+	row  relation.RowID // of the demand
+	// pending is the unit's newest entry in Engine.pending + 1, 0 if there is none:
+	// result rows whose change is unreported.
+	pending uint32
+	// baseline, if not nil, replaces rows as what was told last, as output rows, when
+	// a Deploy replaced the network.
+	baseline *[]value.ID
 }
 
 // smallKey is a key with its values in one piece of memory.
@@ -46,21 +54,45 @@ type smallKey struct {
 }
 
 func newKey(f *family, values []value.Value) *Key {
+	var k *Key
 	n := len(values)
 	if s := (&smallKey{}); n <= len(s.values) {
-		s.Key.values, s.Key.ids = s.values[:n:n], s.ids[:n:n]
-		s.family, s.refs = f, 1
-		copy(s.values[:], values)
-		return &s.Key
+		k = &s.Key
+		k.values, k.ids = s.values[:n:n], s.ids[:n:n]
+		copy(k.values, values)
+	} else {
+		k = &Key{values: slices.Clone(values), ids: make([]value.ID, n)}
 	}
-	return &Key{family: f, values: slices.Clone(values), ids: make([]value.ID, n), refs: 1}
+	k.refs = 1
+	if n := len(f.parts) - 1; n > 0 {
+		k.more = make([]unit, n)
+	}
+	k.join(f)
+	return k
 }
 
-// pendingRow is an entry in the list of a key's unreported result rows; each of
+// join makes the key one of a family's.
+func (k *Key) join(f *family) {
+	k.family = f
+	for i := range f.parts {
+		u := k.unitOf(i)
+		u.key, u.part = k, &f.parts[i]
+	}
+}
+
+// unitOf returns the key's result for a part of the view.
+func (k *Key) unitOf(part int) *unit {
+	if part == 0 {
+		return &k.unit
+	}
+	return &k.more[part-1]
+}
+
+// pendingRow is an entry in the list of a unit's unreported result rows; each of
 // the rows is Held.
 type pendingRow struct {
 	row  relation.RowID
-	next uint32 // of the same key + 1; 0 at the end
+	next uint32 // of the same unit + 1; 0 at the end
 }
 
 // View returns the name of the key's view.
@@ -70,8 +102,13 @@ func (k *Key) View() string { return k.family.view.Name }
 // change them.
 func (k *Key) Values() []value.Value { return k.values }
 
-// Columns returns the columns of the view's rows. The caller must not change them.
-func (k *Key) Columns() []analysis.Column { return k.family.view.Query().Columns }
+// Parts returns how many parts the key's view has, named or not: at least 1.
+func (k *Key) Parts() int { return len(k.family.view.Parts) }
+
+// Columns returns the columns of a part's rows. The caller must not change them.
+func (k *Key) Columns(part int) []analysis.Column {
+	return k.family.view.Parts[part].Query.Columns
+}
 
 // Watch begins to keep the result of a view at a key; Rows then gives it, and
 // Changes tells how it goes on. A key that is watched already is returned again,
@@ -95,15 +132,15 @@ func (e *Engine) Watch(view string, key []value.Value) (*Key, error) {
 			return nil, fmt.Errorf("view %q: %w: %w", view, ErrFull, err)
 		}
 	}
-	if row, ok := e.network.DemandRow(f.number, k.ids); ok {
-		k = f.keys[row]
+	if row, ok := e.network.DemandRow(f.parts[0].goal, k.ids); ok {
+		k = f.parts[0].units[row].key
 		k.refs++
 		return k, nil
 	}
 	e.demand(k)
 	first := len(e.pending)
 	e.settleSilently(k)
-	e.take(k)
+	e.takeAll(k)
 	e.pending = e.pending[:first]
 	e.trimPending()
 	return k, nil
@@ -136,13 +173,16 @@ func (e *Engine) admitStrange(key []value.Value) error {
 
 // demand puts the key's demand into the network and the key into its family.
 func (e *Engine) demand(k *Key) {
-	f := k.family
-	k.row = e.network.Demand(f.number, k.ids)
-	for int(k.row) >= len(f.keys) {
-		f.keys = append(f.keys, nil)
+	for i := range k.Parts() {
+		u := k.unitOf(i)
+		p := u.part
+		u.row = e.network.Demand(p.goal, k.ids)
+		for int(u.row) >= len(p.units) {
+			p.units = append(p.units, nil)
+		}
+		p.units[u.row] = u
 	}
-	f.keys[k.row] = k
-	f.watched++
+	k.family.watched++
 }
 
 // settleSilently carries changes of demand through the network: what they do to
@@ -165,19 +205,29 @@ func (e *Engine) Unwatch(k *Key) {
 	if k.refs--; k.refs > 0 {
 		return
 	}
-	for at := k.pending; at != 0; at = e.pending[at-1].next {
-		e.network.Release(k.family.number, e.pending[at-1].row)
+	for i := range k.Parts() {
+		u := k.unitOf(i)
+		for at := u.pending; at != 0; at = e.pending[at-1].next {
+			e.network.Release(u.part.goal, e.pending[at-1].row)
+		}
 	}
 	e.forget(k)
-	k.family.keys[k.row] = nil
 	k.family.watched--
-	e.network.Withdraw(k.family.number, k.row)
+	for i := range k.Parts() {
+		u := k.unitOf(i)
+		u.part.units[u.row] = nil
+		e.network.Withdraw(u.part.goal, u.row)
+	}
 	e.settleSilently(k)
 }
 
 // forget makes a key dead.
 func (e *Engine) forget(k *Key) {
-	k.dead, k.pending, k.baseline, k.rows = true, 0, nil, nil
+	k.dead = true
+	for i := range k.Parts() {
+		u := k.unitOf(i)
+		u.pending, u.baseline, u.rows = 0, nil, nil
+	}
 	if k.listed {
 		e.touched = slices.DeleteFunc(e.touched, func(o *Key) bool { return o == k })
 		k.listed = false
@@ -187,25 +237,27 @@ func (e *Engine) forget(k *Key) {
 // resultChanged is told by the network that a result row became visible or
 // invisible.
 func (e *Engine) resultChanged(goal int, row relation.RowID) {
-	k := e.watching
-	if k == nil {
-		f := e.families[goal]
-		key := e.network.Result(goal).Row(row)[:f.parameters]
+	p := e.goals[goal]
+	var u *unit
+	if k := e.watching; k != nil {
+		u = k.unitOf(p.index)
+	} else {
+		key := e.network.Result(goal).Row(row)[:p.parameters]
 		at, ok := e.network.DemandRow(goal, key)
 		if !ok {
 			panic("engine: a result row has no watched key")
 		}
-		k = f.keys[at]
+		u = p.units[at]
 	}
-	if k.dead {
+	if u.key.dead {
 		return // its rows go
 	}
 	if !e.silent {
-		e.touch(k)
+		e.touch(u.key)
 	}
 	if e.network.Hold(goal, row) {
-		e.pending = append(e.pending, pendingRow{row: row, next: k.pending})
-		k.pending = uint32(len(e.pending))
+		e.pending = append(e.pending, pendingRow{row: row, next: u.pending})
+		u.pending = uint32(len(e.pending))
 	}
 }
 
@@ -217,66 +269,92 @@ func (e *Engine) touch(k *Key) {
 	}
 }
 
+// Change is what entered and left the rows of one part of a key, flat as in Rows
+// and sorted.
+type Change struct {
+	Insert, Retract []value.Value
+}
+
 // Changes calls yield for each watched key whose result differs from what was told
-// last, by Rows after Watch or by Changes itself, with the rows that entered and
-// those that left, flat as in Rows and sorted, and with the revision of the last
-// commit that touched the key. Several commits since the last call come out as
-// one net change; a key whose changes cancel out does not appear. Keys come in the
-// order in which they were first touched. The slices are valid during the call
-// only; yield may call Rows, and nothing else of the engine.
-func (e *Engine) Changes(yield func(k *Key, revision uint64, insert, retract []value.Value)) {
+// last, by Rows after Watch or by Changes itself, with the revision of the last
+// commit that touched the key and with one Change for each part of its view.
+// Several commits since the last call come out as one net change; a key whose
+// changes cancel out does not appear. Keys come in the order in which they were
+// first touched. The slices are valid during the call only; yield may call Rows,
+// and nothing else of the engine.
+func (e *Engine) Changes(yield func(k *Key, revision uint64, parts []Change)) {
 	start := e.now()
 	for _, k := range e.touched {
 		k.listed = false
-		if k.hasBaseline {
-			e.take(k)
-			e.diffBaseline(k)
-		} else {
-			e.report(k)
-		}
-		if len(e.insert) > 0 || len(e.retract) > 0 {
+		if e.report(k) {
 			e.spend(start)
-			yield(k, k.revision, e.insert, e.retract)
+			yield(k, k.revision, e.changes[:k.Parts()])
 			start = e.now()
 		}
 	}
 	clear(e.touched)
 	e.touched, e.pending = e.touched[:0], e.pending[:0]
 	e.trimPending()
-	if cap(e.insert)+cap(e.retract) > scratchKept {
-		e.insert, e.retract = nil, nil
+	for i := range e.changes {
+		if c := &e.changes[i]; cap(c.Insert)+cap(c.Retract) > scratchKept {
+			*c = Change{}
+		}
 	}
 	e.spend(start)
 }
 
-// report collects the net change of a key into e.insert and e.retract, and takes
-// note that it is reported.
-func (e *Engine) report(k *Key) {
-	entered, left := e.netChange(k)
-	e.insert = e.appendResult(k, entered, e.insert[:0])
-	e.retract = e.appendResult(k, left, e.retract[:0])
-	e.settle(k, entered, left)
+// report collects the net change of a key into e.changes, takes note that it is
+// reported, and returns false if there is none.
+func (e *Engine) report(k *Key) bool {
+	for len(e.changes) < k.Parts() {
+		e.changes = append(e.changes, Change{})
+	}
+	some := false
+	for i := range k.Parts() {
+		u, c := k.unitOf(i), &e.changes[i]
+		if u.baseline != nil {
+			e.take(u)
+			e.diffBaseline(u, c)
+		} else {
+			entered, left := e.netChange(u)
+			c.Insert = e.appendResult(u, entered, c.Insert[:0])
+			c.Retract = e.appendResult(u, left, c.Retract[:0])
+			e.settle(u, entered, left)
+		}
+		some = some || len(c.Insert) > 0 || len(c.Retract) > 0
+	}
+	return some
 }
 
-// take takes note that the net change of a key is reported.
-func (e *Engine) take(k *Key) {
-	entered, left := e.netChange(k)
-	e.settle(k, entered, left)
+// takeAll takes note that the net change of a key is reported.
+func (e *Engine) takeAll(k *Key) {
+	for i := range k.Parts() {
+		e.take(k.unitOf(i))
+	}
 }
 
-// netChange returns the result rows of a key that entered and left since what was
+// take takes note that the net change of a unit is reported.
+func (e *Engine) take(u *unit) {
+	entered, left := e.netChange(u)
+	e.settle(u, entered, left)
+}
+
+// netChange returns the result rows of a unit that entered and left since what was
 // told last, sorted. The slices are scratch.
-func (e *Engine) netChange(k *Key) (entered, left []relation.RowID) {
+func (e *Engine) netChange(u *unit) (entered, left []relation.RowID) {
 	const state = relation.Visible | reported
-	table := e.network.Result(k.family.number)
+	if u.pending == 0 {
+		return nil, nil
+	}
+	table := e.network.Result(u.part.goal)
 	changed := e.changed[:0]
-	for at := k.pending; at != 0; at = e.pending[at-1].next {
+	for at := u.pending; at != 0; at = e.pending[at-1].next {
 		if row := e.pending[at-1].row; table.Flags(row)&state == relation.Visible {
 			changed = append(changed, row)
 		}
 	}
 	split := len(changed)
-	for at := k.pending; at != 0; at = e.pending[at-1].next {
+	for at := u.pending; at != 0; at = e.pending[at-1].next {
 		if row := e.pending[at-1].row; table.Flags(row)&state == reported {
 			changed = append(changed, row)
 		}
@@ -285,18 +363,18 @@ func (e *Engine) netChange(k *Key) (entered, left []relation.RowID) {
 		e.changed = nil
 	}
 	entered, left = changed[:split], changed[split:]
-	e.sortResult(k.family, entered)
-	e.sortResult(k.family, left)
+	e.sortResult(u.part, entered)
+	e.sortResult(u.part, left)
 	return entered, left
 }
 
-// settle brings a key's rows in line with its net change, and lets go of what is
+// settle brings a unit's rows in line with its net change, and lets go of what is
 // pending.
-func (e *Engine) settle(k *Key, entered, left []relation.RowID) {
-	k.rows = e.merge(k.family, k.rows, entered, left)
-	goal := k.family.number
+func (e *Engine) settle(u *unit, entered, left []relation.RowID) {
+	u.rows = e.merge(u.part, u.rows, entered, left)
+	goal := u.part.goal
 	table := e.network.Result(goal)
-	for at := k.pending; at != 0; at = e.pending[at-1].next {
+	for at := u.pending; at != 0; at = e.pending[at-1].next {
 		row := e.pending[at-1].row
 		if table.IsVisible(row) {
 			table.SetFlags(row, reported)
@@ -305,7 +383,7 @@ func (e *Engine) settle(k *Key, entered, left []relation.RowID) {
 		}
 		e.network.Release(goal, row)
 	}
-	k.pending = 0
+	u.pending = 0
 }
 
 // trimPending gives back the memory of a long list of pending rows.

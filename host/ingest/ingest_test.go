@@ -43,11 +43,11 @@ func (r *recorder) Publish(t *ingest.Turn) {
 	defer r.mu.Unlock()
 	r.revisions = append(r.revisions, t.Revision)
 	r.sequences = append(r.sequences, t.Sequence())
-	t.Engine.Changes(func(k *engine.Key, _ uint64, _, _ []value.Value) {
+	t.Engine.Changes(func(k *engine.Key, _ uint64, _ []engine.Change) {
 		if r.rows == nil {
 			r.rows = map[int64][]value.Value{}
 		}
-		r.rows[k.Values()[0].Int()] = t.Engine.Rows(k, nil)
+		r.rows[k.Values()[0].Int()] = t.Engine.Rows(k, 0, nil)
 	})
 }
 

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
 	"github.com/heddle-live/heddle/host/ingest"
@@ -12,10 +13,17 @@ import (
 type publication struct {
 	revision uint64
 	sequence uint64
-	// change is false for the first group of a watch, which has no base.
-	change          bool
-	base            uint64
-	insert, retract []value.Value
+	base     uint64
+	// changes are since base, one for each part of the view; nil for the first group
+	// of a watch, which has no base.
+	changes []engine.Change
+}
+
+// unitRows are the rows of one part of a view at a key, flat.
+type unitRows struct {
+	name  string // "" for the only one
+	width int
+	rows  []value.Value
 }
 
 // encoder spells groups. It reuses its memory: what it returns is valid until
@@ -29,28 +37,44 @@ type encoder struct {
 // bytes returns the size of the last group.
 func (e *encoder) bytes() int { return len(e.buf) }
 
-// group spells the frames of one group: the rows in parts of about partBytes,
-// the last one with what changed, unless that alone would burst a part; readers
+// group spells the frames of one group: the rows in pieces of about pieceBytes,
+// the last one with what changed, unless that alone would burst a piece; readers
 // then find the difference themselves.
-func (e *encoder) group(t *ingest.Turn, p publication, rows []value.Value, width, partBytes int,
+func (e *encoder) group(t *ingest.Turn, p publication, units []unitRows, pieceBytes int,
 ) []moq.Frame {
 	header := frame.Header{Revision: p.revision, Epoch: t.Epoch, Schema: t.Schema}
 	e.buf, e.starts = e.buf[:0], e.starts[:0]
+	if units[0].name != "" {
+		e.named(header, p, units, pieceBytes)
+	} else {
+		e.plain(header, p, units[0].rows, units[0].width, pieceBytes)
+	}
+	return e.slice(t.NowMilli)
+}
+
+// plain spells the frames of a view without named parts.
+func (e *encoder) plain(header frame.Header, p publication, rows []value.Value,
+	width, pieceBytes int,
+) {
 	e.open(header)
 	for at := 0; at < len(rows); at += width {
 		before := len(e.buf)
 		e.buf = appendRow(e.buf, rows[at:at+width])
 		start := e.starts[len(e.starts)-1]
-		if len(e.buf)-start > partBytes && at > 0 && e.buf[before-1] != '[' {
+		if len(e.buf)-start > pieceBytes && at > 0 && e.buf[before-1] != '[' {
 			e.split(header, before)
 		}
 	}
 	e.buf = frame.AppendLast(frame.AppendRowsEnd(e.buf))
-	if p.change {
-		e.change(p, width, partBytes)
+	if p.changes != nil {
+		mark := len(e.buf)
+		e.buf = e.appendChange(frame.AppendBase(e.buf, p.base), &p.changes[0], width)
+		// A base without the rest would say that nothing changed.
+		if len(e.buf)-e.starts[len(e.starts)-1] > pieceBytes {
+			e.buf = e.buf[:mark]
+		}
 	}
 	e.buf = frame.AppendFrameEnd(e.buf)
-	return e.slice(t.NowMilli)
 }
 
 func (e *encoder) open(h frame.Header) {
@@ -58,8 +82,8 @@ func (e *encoder) open(h frame.Header) {
 	e.buf = frame.AppendSnapshotStart(frame.AppendFrameStart(e.buf, h))
 }
 
-// split closes the part in front of the row that begins at, and moves that row
-// into a new part.
+// split closes the piece in front of the row that begins at, and moves that row
+// into a new piece.
 func (e *encoder) split(h frame.Header, at int) {
 	row := string(e.buf[at+1:]) // behind its comma
 	e.buf = frame.AppendFrameEnd(frame.AppendRowsEnd(e.buf[:at]))
@@ -67,17 +91,11 @@ func (e *encoder) split(h frame.Header, at int) {
 	e.buf = append(e.buf, row...)
 }
 
-// change appends base, insert and retract if they fit into the part. A base
-// without the other two would say that nothing changed.
-func (e *encoder) change(p publication, width, partBytes int) {
-	mark := len(e.buf)
-	e.buf = frame.AppendBase(e.buf, p.base)
-	e.buf = appendRows(frame.AppendInsertStart(e.buf), p.insert, width)
-	e.buf = appendRows(frame.AppendRetractStart(frame.AppendRowsEnd(e.buf)), p.retract, width)
-	e.buf = frame.AppendRowsEnd(e.buf)
-	if len(e.buf)-e.starts[len(e.starts)-1] > partBytes {
-		e.buf = e.buf[:mark]
-	}
+// appendChange appends insert and retract.
+func (e *encoder) appendChange(dst []byte, c *engine.Change, width int) []byte {
+	dst = appendRows(frame.AppendInsertStart(dst), c.Insert, width)
+	dst = appendRows(frame.AppendRetractStart(frame.AppendRowsEnd(dst)), c.Retract, width)
+	return frame.AppendRowsEnd(dst)
 }
 
 func (e *encoder) slice(timestamp int64) []moq.Frame {

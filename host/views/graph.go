@@ -46,7 +46,7 @@ type Graph struct {
 
 	// The rest belongs to the loop.
 	encoder  encoder
-	rows     []value.Value
+	content  []unitRows // of the group that is written
 	ending   []ending
 	oversize []*keyed
 	// Of the present publication: when the engine was entered last, and how long
@@ -60,7 +60,7 @@ type view struct {
 	graph      *Graph
 	name       string
 	parameters []analysis.Column // as in the program in force; guarded by Graph.mu
-	columns    []analysis.Column // never change
+	parts      []analysis.Part   // names and columns never change
 	types      []frame.Type      // of the parameters
 	meta       *moq.Track
 	keys       map[string]*keyed
@@ -102,8 +102,11 @@ func (v *view) path() protocol.Path {
 // sameShape reports whether viewers of v can go on when declared takes its place.
 func (v *view) sameShape(declared *analysis.View) bool {
 	sameType := func(a, b analysis.Column) bool { return a.Type == b.Type }
+	samePart := func(a, b analysis.Part) bool {
+		return a.Name == b.Name && slices.Equal(a.Query.Columns, b.Query.Columns)
+	}
 	return slices.EqualFunc(v.parameters, declared.Parameters, sameType) &&
-		slices.Equal(v.columns, declared.Query().Columns)
+		slices.EqualFunc(v.parts, declared.Parts, samePart)
 }
 
 // Deployed takes a program into force: views that are gone or whose parameters
@@ -171,7 +174,7 @@ func (g *Graph) Drop(t *ingest.Turn, reason frame.Closed) {
 func (g *Graph) newView(declared *analysis.View) *view {
 	v := &view{
 		graph: g, name: declared.Name,
-		parameters: declared.Parameters, columns: declared.Query().Columns,
+		parameters: declared.Parameters, parts: declared.Parts,
 		meta: g.dir.newTrack(), keys: map[string]*keyed{},
 	}
 	for _, c := range v.parameters {
@@ -183,7 +186,16 @@ func (g *Graph) newView(declared *analysis.View) *view {
 func (g *Graph) writeMeta(t *ingest.Turn, v *view, declared *analysis.View) {
 	meta := frame.Meta{
 		View: v.name, Schema: t.Schema, Text: declared.Text,
-		Parameters: frameColumns(v.parameters), Columns: frameColumns(v.columns),
+		Parameters: frameColumns(v.parameters), Columns: []frame.Column{},
+	}
+	for i := range v.parts {
+		part := &v.parts[i]
+		columns := frameColumns(part.Query.Columns)
+		if part.Name == "" {
+			meta.Columns = columns
+			break
+		}
+		meta.Parts = append(meta.Parts, frame.Part{Name: part.Name, Columns: columns})
 	}
 	g.write(t, v.meta, moq.Frame{Timestamp: t.NowMilli, Payload: frame.AppendMeta(nil, &meta)})
 }
@@ -265,7 +277,7 @@ func (g *Graph) begin(t *ingest.Turn, k *keyed) {
 func (g *Graph) Publish(t *ingest.Turn) {
 	var sequence uint64 // one publication, one number
 	g.entered, g.engineNanos = t.Nanos(), 0
-	t.Engine.Changes(func(key *engine.Key, revision uint64, insert, retract []value.Value) {
+	t.Engine.Changes(func(key *engine.Key, revision uint64, parts []engine.Change) {
 		k, ok := key.Owner.(*keyed)
 		if !ok {
 			panic("views: the engine reports a key that nobody watches")
@@ -274,8 +286,7 @@ func (g *Graph) Publish(t *ingest.Turn) {
 			sequence = t.Sequence()
 		}
 		g.publish(t, k, publication{
-			revision: revision, sequence: sequence, base: k.held, change: true,
-			insert: insert, retract: retract,
+			revision: revision, sequence: sequence, base: k.held, changes: parts,
 		})
 		g.entered = t.Nanos()
 	})
@@ -310,9 +321,18 @@ func (g *Graph) letGoOversize(t *ingest.Turn) {
 
 // publish writes one group of a key: its whole rows, and what changed.
 func (g *Graph) publish(t *ingest.Turn, k *keyed, p publication) {
-	g.rows = t.Engine.Rows(k.watch, g.rows[:0])
+	parts := k.view.parts
+	for len(g.content) < len(parts) {
+		g.content = append(g.content, unitRows{})
+	}
+	content := g.content[:len(parts)]
+	for i := range content {
+		u := &content[i]
+		u.name, u.width = parts[i].Name, len(parts[i].Query.Columns)
+		u.rows = t.Engine.Rows(k.watch, i, u.rows[:0])
+	}
 	g.engineNanos += t.Nanos() - g.entered
-	frames := g.encoder.group(t, p, g.rows, len(k.view.columns), g.dir.cfg.PartBytes)
+	frames := g.encoder.group(t, p, content, g.dir.cfg.PartBytes)
 	size := g.encoder.bytes() + len(frames)*wire.MaxFrameHeaderBytes
 	if size > moq.MaxGroupBytes {
 		g.last(t, k, p.sequence, protocol.CodeFrameTooLarge, frame.Closed{
