@@ -57,7 +57,19 @@ func (e *Engine) Apply(revision uint64, ops []analysis.Op) (inserted, deleted in
 	if err := e.internOps(ops); err != nil {
 		return 0, 0, err
 	}
-	e.revision = revision
+	e.begin(revision)
+	e.change(ops)
+	inserted, deleted, err = e.network.Settle()
+	if err != nil {
+		panic("engine: the main network has no limit and reached it")
+	}
+	e.applies++
+	e.spend(start)
+	return inserted, deleted, nil
+}
+
+// change puts operations, which are interned, into the network.
+func (e *Engine) change(ops []analysis.Op) {
 	cells := e.cells
 	for i := range ops {
 		id := e.relations[ops[i].Relation]
@@ -73,13 +85,6 @@ func (e *Engine) Apply(revision uint64, ops []analysis.Op) (inserted, deleted in
 	if cap(e.cells) > scratchKept {
 		e.cells, e.skip = nil, nil
 	}
-	inserted, deleted, err = e.network.Settle()
-	if err != nil {
-		panic("engine: the main network has no limit and reached it")
-	}
-	e.applies++
-	e.spend(start)
-	return inserted, deleted, nil
 }
 
 // internOps turns the rows of ops into e.cells, one after the other, and notes in

@@ -59,6 +59,7 @@ type Engine struct {
 	silent   bool   // result rows change as part of a snapshot, not of a commit
 	watching *Key   // the only key whose result can change
 	touched  []*Key // keys with unreported changes, by first touch
+	marks    []mark // of keys that the present transaction touched
 	pending  []pendingRow
 	// Memory of the dictionary that watched keys alone have taken, and its limit.
 	strangeBytes, strangeBytesMax int

@@ -262,7 +262,10 @@ func (e *Engine) resultChanged(goal int, row relation.RowID) {
 }
 
 func (e *Engine) touch(k *Key) {
-	k.revision = e.revision
+	if k.revision != e.revision {
+		e.marks = append(e.marks, mark{k, k.revision})
+		k.revision = e.revision
+	}
 	if !k.listed {
 		k.listed = true
 		e.touched = append(e.touched, k)
