@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"time"
 	"unicode/utf8"
 
 	"github.com/heddle-live/heddle/engine/value"
@@ -28,6 +29,12 @@ func one(param, result value.Kind, eval evaluation) Function {
 // two returns a function of two arguments.
 func two(a, b, result value.Kind, eval evaluation) Function {
 	return Function{Params: []value.Kind{a, b}, Result: result, Eval: eval}
+}
+
+// fourTimes returns a test of four timestamps.
+func fourTimes(eval evaluation) Function {
+	k := value.Timestamp
+	return Function{Params: []value.Kind{k, k, k, k}, Result: value.Bool, Eval: eval}
 }
 
 // gives returns an example of a call with a result. Arguments and result are values,
@@ -76,6 +83,12 @@ func at(text string) value.Value {
 	return value.OfTimestamp(ms)
 }
 
+// oclock returns the timestamp of a full hour of one day, for examples with many.
+func oclock(hour int) value.Value {
+	const midnight, hourMillis = 1_795_996_800_000, 3_600_000
+	return value.OfTimestamp(int64(midnight + hour*hourMillis))
+}
+
 // failure returns the row error of a call.
 func failure(code, name string, args []value.Value) error {
 	return &Error{Code: code, Message: callText(name, args)}
@@ -107,6 +120,51 @@ func numeric(name string, f func(float64) float64) []Function {
 	return []Function{
 		one(value.Float, value.Float, eval), one(value.Int, value.Float, eval),
 	}
+}
+
+// whole returns the functions of one number that make it whole; an int is so already.
+func whole(name string, f func(float64) float64) []Function {
+	return []Function{
+		one(value.Float, value.Float, func(a []value.Value) (value.Value, error) {
+			return float(f(a[0].Float()), name, a)
+		}),
+		one(value.Int, value.Int, func(a []value.Value) (value.Value, error) { return a[0], nil }),
+	}
+}
+
+// choice returns the functions that return one of two arguments, for each kind and
+// for an int, taken as a float, with a float.
+func choice(eval evaluation) []Function {
+	var functions []Function
+	for _, k := range []value.Kind{
+		value.Int, value.Float, value.String, value.Bool, value.Bytes, value.Timestamp,
+	} {
+		functions = append(functions, two(k, k, k, eval))
+	}
+	// A float that an int becomes is always finite.
+	asFloats := func(a []value.Value) (value.Value, error) {
+		x, _ := value.OfFloat(number(a[0]))
+		y, _ := value.OfFloat(number(a[1]))
+		return eval([]value.Value{x, y})
+	}
+	return append(functions, two(value.Int, value.Float, value.Float, asFloats),
+		two(value.Float, value.Int, value.Float, asFloats))
+}
+
+// timePart returns the function that takes a number from a time. It is for the whole
+// range of timestamps, which package time spans.
+func timePart(part func(time.Time) int) []Function {
+	return []Function{one(value.Timestamp, value.Int, func(a []value.Value) (value.Value, error) {
+		return value.OfInt(int64(part(time.UnixMilli(a[0].Int()).UTC()))), nil
+	})}
+}
+
+// text returns the result of a call, which must not be too long.
+func text(s, name string, args []value.Value) (value.Value, error) {
+	if len(s) > LengthMax {
+		return value.Value{}, failure(TooLong, name, args)
+	}
+	return value.OfString(s), nil
 }
 
 // mixed returns the functions of two numbers of which one at least is a float; an int

@@ -1,0 +1,20 @@
+package builtin
+
+import "github.com/heddle-live/heddle/engine/value"
+
+var minVal = define(Spec{
+	Name:   "min_val",
+	Group:  Choice,
+	Params: []string{"a", "b"},
+	Doc: "The smaller of two values of one type, or of an int that is taken as a float and a float. " +
+		"With null on one side it is null.",
+	Functions: choice(func(a []value.Value) (value.Value, error) {
+		if value.Compare(a[0], a[1]) <= 0 {
+			return a[0], nil
+		}
+		return a[1], nil
+	}),
+	Examples: []Example{
+		gives(2, 2, 3), gives(1.5, 2, 1.5), gives(2.0, 2, 3.5), gives("a", "b", "a"),
+	},
+})
