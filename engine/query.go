@@ -136,8 +136,8 @@ func smallest(rows []relation.RowID, n int, compare func(a, b relation.RowID) in
 }
 
 // querySymbols gives the constants of a query that the graph has never seen ids of
-// their own, from the top down, so that the dictionary does not grow. No stored
-// row holds such an id, so they join with nothing.
+// their own, below those of null and the bools and from there down, so that the
+// dictionary does not grow. No stored row holds such an id, so they join with nothing.
 type querySymbols struct {
 	interner *value.Interner
 	extra    []value.Value
@@ -152,18 +152,21 @@ func (s *querySymbols) ID(v value.Value) (value.ID, error) {
 		i = len(s.extra)
 		s.extra = append(s.extra, v)
 	}
-	return ^value.ID(i), nil
+	return firstExtra - value.ID(i), nil
 }
 
 // Value returns what an id of this query or of the graph stands for.
 func (s *querySymbols) Value(id value.ID) value.Value {
-	if i := int(^id); i < len(s.extra) {
-		return s.extra[i]
+	if s.isExtra(id) {
+		return s.extra[firstExtra-id]
 	}
 	return s.interner.Value(id)
 }
 
-func (s *querySymbols) isExtra(id value.ID) bool { return int(^id) < len(s.extra) }
+const firstExtra = value.FalseID - 1
+
+// isExtra relies on the difference wrapping around for the ids above firstExtra.
+func (s *querySymbols) isExtra(id value.ID) bool { return int(firstExtra-id) < len(s.extra) }
 
 func (s *querySymbols) Compare(a, b value.ID) int {
 	if s.isExtra(a) || s.isExtra(b) {
