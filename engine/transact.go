@@ -24,8 +24,22 @@ type Outcome struct {
 
 // StatementOutcome tells what one statement did.
 type StatementOutcome struct {
-	Rows              int // of its query, for which its heads were written; or plain rows
-	Inserted, Deleted int // net, against what the statement found
+	// Rows are those of its query, for each of which its heads were written; or its
+	// plain rows.
+	Rows int `json:"rows" doc:"Rows of its condition, or plain rows"`
+	// Inserted and Deleted are net, against what the statement found.
+	Inserted int `json:"inserted" doc:"Rows that were not there before"`
+	Deleted  int `json:"deleted" doc:"Rows that are gone"`
+}
+
+// TransactOptions bounds a transaction.
+type TransactOptions struct {
+	// Budget is how many steps, as QueryOptions counts them, each query may take; 0 is
+	// no limit.
+	Budget uint64
+	// Accept, if not nil, sees what a transaction that is not plain did, and refuses it
+	// with an error, which Transact returns. It must not use the engine.
+	Accept func(*Outcome) error
 }
 
 // StatementError is why a statement refused its transaction.
@@ -40,6 +54,11 @@ func (e *StatementError) Error() string { return fmt.Sprintf("statement %d: %v",
 // Unwrap returns the cause.
 func (e *StatementError) Unwrap() error { return e.Err }
 
+// Plain returns the statement of plain rows.
+func Plain(ops []analysis.Op) []analysis.Statement {
+	return []analysis.Statement{{Ops: ops}}
+}
+
 // IsPlain reports whether statements are one of plain rows, or none.
 func IsPlain(statements []analysis.Statement) bool {
 	return len(statements) == 0 || len(statements) == 1 && statements[0].Query == nil
@@ -48,14 +67,13 @@ func IsPlain(statements []analysis.Statement) bool {
 // Transact commits one transaction or call of an action under its revision:
 // statements in order, each evaluated once, on what those before it wrote. Plain
 // rows must have passed Check, and statements and parameters belong to the present
-// program. Each query may take budget steps as QueryOptions counts them; 0 is no
-// limit.
+// program.
 //
 // An error refuses the whole transaction, and nothing of it remains. It wraps ErrFull,
 // ErrBudget, ErrArity or ErrType; with several statements, or with one that asks, it
 // is a *StatementError.
 func (e *Engine) Transact(revision uint64, statements []analysis.Statement,
-	parameters []value.Value, budget uint64,
+	parameters []value.Value, opt TransactOptions,
 ) (Outcome, error) {
 	if IsPlain(statements) {
 		var ops []analysis.Op
@@ -66,7 +84,7 @@ func (e *Engine) Transact(revision uint64, statements []analysis.Statement,
 		return Outcome{Inserted: inserted, Deleted: deleted}, err
 	}
 	start := e.now()
-	t := transaction{engine: e, before: e.revision, parameters: parameters, budget: budget}
+	t := transaction{engine: e, before: e.revision, parameters: parameters, budget: opt.Budget}
 	e.begin(revision)
 	defer e.spend(start)
 	for i := range statements {
@@ -75,8 +93,15 @@ func (e *Engine) Transact(revision uint64, statements []analysis.Statement,
 			return Outcome{}, &StatementError{Number: i + 1, Pos: statements[i].Pos, Err: err}
 		}
 	}
+	out := t.outcome()
+	if opt.Accept != nil {
+		if err := opt.Accept(&out); err != nil {
+			t.takeBack()
+			return Outcome{}, err
+		}
+	}
 	e.applies++
-	return t.outcome(), nil
+	return out, nil
 }
 
 // begin makes the next changes those of a revision.

@@ -46,7 +46,7 @@ func wantTransact(t *testing.T, e *Engine, revision uint64, want string, paramet
 	statements ...analysis.Statement,
 ) {
 	t.Helper()
-	out, err := e.Transact(revision, statements, parameters, 0)
+	out, err := e.Transact(revision, statements, parameters, TransactOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestARefusedTransactionLeavesNoTrace(t *testing.T) {
 		a("edge", "X", "_"), a("edge", "_", "Y"))
 	_, err := e.Transact(3, []analysis.Statement{
 		plain(ins("edge", 1, 4), del("edge", 1, 2), ins("edge", 5, 5)), plain(ins("edge", 1, 2)), scan,
-	}, nil, 2)
+	}, nil, TransactOptions{Budget: 2})
 	s, ok := errors.AsType[*StatementError](err)
 	if !ok || s.Number != 3 || !errors.Is(err, ErrBudget) {
 		t.Fatalf("%v", err)
@@ -125,8 +125,21 @@ func TestARefusedTransactionLeavesNoTrace(t *testing.T) {
 	}
 	wantRows(t, e, k, "(1 2) (1 3)")
 	wantChanges(t, e, "hot[1]@2 +(1 3) -()")
-	if _, err := e.Transact(3, []analysis.Statement{scan}, nil, 2); err == nil {
+	if _, err := e.Transact(3, []analysis.Statement{scan}, nil, TransactOptions{Budget: 2}); err == nil {
 		t.Fatal("no budget")
+	}
+	wantChanges(t, e)
+
+	no := errors.New("no")
+	_, err = e.Transact(3, []analysis.Statement{plain(ins("edge", 1, 9)), plain(ins("edge", 2, 9))},
+		nil, TransactOptions{Accept: func(out *Outcome) error {
+			if out.Inserted != 2 || len(out.Changes) != 2 {
+				t.Errorf("%+v", out)
+			}
+			return no
+		}})
+	if !errors.Is(err, no) || e.Stats().Facts != before.Facts {
+		t.Errorf("%v, %+v", err, e.Stats())
 	}
 	wantChanges(t, e)
 }

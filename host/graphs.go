@@ -360,7 +360,7 @@ func (g *graphs) Transact(ctx context.Context, name string, tx admin.Transaction
 		defer g.bulky.Store(true)
 	}
 	r, err := h.loop.Transact(ctx, ingest.Transaction{
-		Program: tx.Program, Ops: tx.Ops, Caller: tx.Caller,
+		Program: tx.Program, Statements: engine.Plain(tx.Ops), Caller: tx.Caller,
 		IdempotencyKey: tx.IdempotencyKey, RequestHash: tx.RequestHash,
 	})
 	if err != nil {

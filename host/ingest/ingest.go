@@ -34,6 +34,9 @@ var (
 	// ErrProgramChanged: what was asked was checked against a program that is no
 	// longer in force. Nothing was done; check again.
 	ErrProgramChanged = errors.New("the program changed meanwhile")
+	// ErrPrecondition: the graph is not at the revision that the transaction expects.
+	// Nothing was written.
+	ErrPrecondition = errors.New("the graph is at another revision")
 	// ErrIdempotencyMismatch: the key was used with another request.
 	ErrIdempotencyMismatch = errors.New("the Idempotency-Key was used with another request")
 	// ErrTooLarge: a value or the whole is over a limit of the journal. Nothing
@@ -125,7 +128,8 @@ type Config struct {
 	// JournalRecords is how many of the newest records, and of the receipts
 	// of Idempotency-Keys, are kept.
 	JournalRecords uint64
-	// QuerySteps bounds the engine's work for one query.
+	// QuerySteps bounds the engine's work for one query, and for each condition of a
+	// transaction.
 	QuerySteps uint64
 	// FreeBytes reports the free disk space, asked once a second; below
 	// FreeBytesFloor the graph is read-only. Nil: never.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"sync"
 	"testing"
@@ -175,7 +176,7 @@ func (f *fixture) transaction(text string) ingest.Transaction {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return ingest.Transaction{Program: program, Ops: ops}
+	return ingest.Transaction{Program: program, Statements: engine.Plain(ops)}
 }
 
 func (f *fixture) write(text string) ingest.Receipt {
@@ -256,7 +257,8 @@ func TestRefusedTransactionLeavesNoTrace(t *testing.T) {
 	f := start(t)
 	f.apply(edges)
 	tx := f.transaction("+edge(1, 2)")
-	tx.Ops = append(tx.Ops, analysis.Op{Relation: "edge", Row: []value.Value{value.OfString("x")}})
+	ops := &tx.Statements[0].Ops
+	*ops = append(*ops, analysis.Op{Relation: "edge", Row: []value.Value{value.OfString("x")}})
 	if _, err := f.loop.Transact(t.Context(), tx); err == nil {
 		t.Fatal("a row of the wrong arity was taken")
 	}
@@ -294,7 +296,7 @@ func TestIdempotencyKey(t *testing.T) {
 		again, err := request("a", "+edge(1, 2)", 1)
 		want := first
 		want.Replayed = true
-		if err != nil || again != want {
+		if err != nil || !reflect.DeepEqual(again, want) {
 			t.Errorf("%s: %+v, %v, want %+v", when, again, err, want)
 		}
 		if _, err := request("a", "+edge(1, 3)", 2); !errors.Is(err, ingest.ErrIdempotencyMismatch) {

@@ -25,7 +25,7 @@ func TestOverALimitOfTheJournalIsRefused(t *testing.T) {
 	f := start(t)
 	f.apply(edges)
 	large := f.transaction(`+label(1, "x")`)
-	large.Ops[0].Row[1] = value.OfString(strings.Repeat("x", journal.TupleBytesMax))
+	large.Statements[0].Ops[0].Row[1] = value.OfString(strings.Repeat("x", journal.TupleBytesMax))
 	longKey := f.transaction("+edge(1, 1)")
 	longKey.IdempotencyKey = strings.Repeat("k", journal.IdempotencyKeyBytesMax+1)
 	for name, tx := range map[string]ingest.Transaction{"tuple": large, "key": longKey} {

@@ -5,15 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/value"
 	"github.com/heddle-live/heddle/host/journal"
 )
 
-// Transaction is one transaction of facts, in order. Ops were checked against
-// Program; the loop owns them from the call on.
+// Transaction is one transaction or call of an action. Its statements were checked
+// against Program; the loop owns what they hold from the call on.
 type Transaction struct {
-	Program *analysis.Program
-	Ops     []analysis.Op
+	Program    *analysis.Program
+	Statements []analysis.Statement
+	Parameters []value.Value // of the action
+	// ExpectRevision, if not nil, is the revision that the graph must be at.
+	ExpectRevision *uint64
 	// Caller and IdempotencyKey name the request; without a key it is not
 	// remembered. RequestHash tells a repetition from another request.
 	Caller         string
@@ -27,12 +32,27 @@ type Receipt struct {
 	Inserted int  // rows that were not there before
 	Deleted  int  // rows that are gone
 	Replayed bool // the key was known; nothing was written now
+	// Statements tells what each did; nil if there was just one of plain rows.
+	Statements []engine.StatementOutcome
 }
 
 // receipt is a Receipt as the journal keeps it.
 type receipt struct {
-	Inserted int `json:"inserted"`
-	Deleted  int `json:"deleted"`
+	Inserted   int                       `json:"inserted"`
+	Deleted    int                       `json:"deleted"`
+	Statements []engine.StatementOutcome `json:"statements,omitempty"`
+}
+
+// kept returns what is kept of a receipt under its key.
+func (r *Receipt) kept() []byte {
+	if r.Statements == nil {
+		return fmt.Appendf(nil, `{"inserted":%d,"deleted":%d}`, r.Inserted, r.Deleted)
+	}
+	kept, err := json.Marshal(receipt{r.Inserted, r.Deleted, r.Statements})
+	if err != nil {
+		panic("ingest: a receipt is no JSON")
+	}
+	return kept
 }
 
 type receiptKey struct{ caller, key string }
@@ -46,8 +66,8 @@ type pending struct {
 }
 
 // Transact commits tx and returns when it is durable and published. Errors:
-// ErrBusy, ErrClosing, ErrReadOnly, ErrProgramChanged, ErrIdempotencyMismatch,
-// ErrTooLarge and the engine's refusals leave no trace; ErrUnknownOutcome says that nobody
+// ErrBusy, ErrClosing, ErrReadOnly, ErrProgramChanged, ErrPrecondition,
+// ErrIdempotencyMismatch, ErrTooLarge and the engine's refusals leave no trace; ErrUnknownOutcome says that nobody
 // knows, and a repetition under the same key settles it.
 func (l *Loop) Transact(ctx context.Context, tx Transaction) (Receipt, error) {
 	p := &pending{tx: tx, progress: progress{done: make(chan struct{})}}
@@ -89,36 +109,76 @@ func (l *Loop) admit(ctx context.Context, p *pending) (bool, error) {
 	if p.tx.Program != l.program.Load().checked {
 		return false, ErrProgramChanged
 	}
+	revision := l.position.Revision + uint64(len(l.records)) + 1
+	if want := p.tx.ExpectRevision; want != nil && *want != revision-1 {
+		return false, fmt.Errorf("%w: it is at %d, not at %d", ErrPrecondition, revision-1, *want)
+	}
 	began := l.cfg.Nanos()
-	err := l.engine.Check(p.tx.Ops)
+	err := l.check(p.tx.Statements)
 	l.engineNanos += l.cfg.Nanos() - began
 	if err != nil {
 		return false, err
 	}
 	mark := len(l.tuples)
-	r := l.record(p)
-	// What the log would refuse must not reach the engine, which has no way back.
-	err = r.Check()
-	if err == nil {
-		before := l.cfg.Nanos()
-		p.receipt.Inserted, p.receipt.Deleted, err = l.engine.Apply(r.Revision, p.tx.Ops)
-		l.engineNanos += l.cfg.Nanos() - before
-	}
+	r, err := l.commit(revision, p)
 	if err != nil {
 		l.tuples = l.tuples[:mark]
 		return false, err
 	}
-	p.receipt.Revision = r.Revision
-	// With as many changes as ops, each op changed something.
-	r.Effective = p.receipt.Inserted+p.receipt.Deleted == len(p.tx.Ops)
+	p.receipt.Revision = revision
 	if p.tx.IdempotencyKey != "" {
-		r.Answer = fmt.Appendf(nil, `{"inserted":%d,"deleted":%d}`,
-			p.receipt.Inserted, p.receipt.Deleted)
+		r.Answer = p.receipt.kept()
 		l.receipts[receiptKey{p.tx.Caller, p.tx.IdempotencyKey}] = len(l.staged)
 	}
 	l.staged = append(l.staged, p)
 	l.records = append(l.records, r)
 	return true, nil
+}
+
+func (l *Loop) check(statements []analysis.Statement) error {
+	for i := range statements {
+		if err := l.engine.Check(statements[i].Ops); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit has the engine do what p asks for, and returns its record. What the log
+// would refuse does not stay in the engine.
+func (l *Loop) commit(revision uint64, p *pending) (*journal.Record, error) {
+	var r *journal.Record
+	if engine.IsPlain(p.tx.Statements) {
+		var ops []analysis.Op
+		if len(p.tx.Statements) > 0 {
+			ops = p.tx.Statements[0].Ops
+		}
+		r = l.record(revision, p, ops)
+		if err := r.Check(); err != nil {
+			return nil, err
+		}
+		before := l.cfg.Nanos()
+		inserted, deleted, err := l.engine.Apply(revision, ops)
+		l.engineNanos += l.cfg.Nanos() - before
+		p.receipt.Inserted, p.receipt.Deleted = inserted, deleted
+		// With as many changes as ops, each op changed something.
+		r.Effective = inserted+deleted == len(ops)
+		return r, err
+	}
+	before := l.cfg.Nanos()
+	out, err := l.engine.Transact(revision, p.tx.Statements, p.tx.Parameters,
+		engine.TransactOptions{
+			Budget: l.cfg.QuerySteps,
+			Accept: func(out *engine.Outcome) error {
+				r = l.record(revision, p, out.Changes)
+				r.Effective = true
+				return r.Check()
+			},
+		})
+	l.engineNanos += l.cfg.Nanos() - before
+	p.receipt.Inserted, p.receipt.Deleted = out.Inserted, out.Deleted
+	p.receipt.Statements = out.Statements
+	return r, err
 }
 
 // recall looks for an earlier request under p's key: known ones are answered
@@ -147,7 +207,8 @@ func (l *Loop) recall(ctx context.Context, p *pending) (known, repeats bool, err
 		return false, false, fmt.Errorf("receipt of revision %d: %w", r.Revision, err)
 	}
 	p.receipt = Receipt{
-		Revision: r.Revision, Inserted: kept.Inserted, Deleted: kept.Deleted, Replayed: true,
+		Revision: r.Revision, Inserted: kept.Inserted, Deleted: kept.Deleted,
+		Statements: kept.Statements, Replayed: true,
 	}
 	if l.cfg.Metrics != nil {
 		l.cfg.Metrics.Replayed.Add(1)
@@ -155,20 +216,20 @@ func (l *Loop) recall(ctx context.Context, p *pending) (known, repeats bool, err
 	return true, false, nil
 }
 
-// record spells p's changes for the journal, as the next revision. The tuples live
-// in a buffer that is reused after the append.
-func (l *Loop) record(p *pending) *journal.Record {
+// record spells what p comes to for the journal. The tuples live in a buffer that is
+// reused after the append.
+func (l *Loop) record(revision uint64, p *pending, ops []analysis.Op) *journal.Record {
 	in := l.program.Load()
 	r := &journal.Record{
-		Revision:       l.position.Revision + uint64(len(l.records)) + 1,
+		Revision:       revision,
 		TimeMillis:     l.turn.NowMilli,
-		Mutations:      make([]journal.Mutation, len(p.tx.Ops)),
+		Mutations:      make([]journal.Mutation, len(ops)),
 		Caller:         p.tx.Caller,
 		IdempotencyKey: p.tx.IdempotencyKey,
 		RequestHash:    p.tx.RequestHash,
 	}
-	for i := range p.tx.Ops {
-		op := &p.tx.Ops[i]
+	for i := range ops {
+		op := &ops[i]
 		r.Mutations[i] = l.mutation(in.relation(op.Relation), op)
 	}
 	return r

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/host/ingest"
@@ -116,7 +117,7 @@ func (f *fixture) write(text string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if _, err := f.loop.Transact(f.t.Context(), ingest.Transaction{Program: p, Ops: ops}); err != nil {
+	if _, err := f.loop.Transact(f.t.Context(), ingest.Transaction{Program: p, Statements: engine.Plain(ops)}); err != nil {
 		f.t.Fatal(err)
 	}
 }
