@@ -19,6 +19,8 @@ type analyser struct {
 	viewPos map[string]Position
 	rules   []*clause
 	views   []*clause
+	// component numbers the strongly connected components of relations.
+	component []int
 	// origins are the places of the head terms that gave the columns of derived
 	// relations their types.
 	origins [][]Position
@@ -30,7 +32,7 @@ type analyser struct {
 func Analyse(f *parse.File, src string) (*Program, error) {
 	a := newAnalyser(&Program{Source: src, names: map[string]RelationID{}}, src)
 	for _, pass := range []func(*parse.File){
-		a.resolve, a.inferTypes, a.checkTypes, a.emit,
+		a.resolve, a.checkStrata, a.inferTypes, a.checkTypes, a.checkTermination, a.emit,
 	} {
 		pass(f)
 		if err := a.err(); err != nil {
@@ -188,6 +190,7 @@ func (a *analyser) emit(f *parse.File) {
 		rule := Rule{Pos: c.head.Relation.Pos, Text: f.Rules[i].String()}
 		rule.Body = e.body()
 		rule.Head = e.atom(a.program.names[c.head.Relation.Text], c.head)
+		rule.Aggregates = e.aggregates(c.head)
 		rule.Body.Variables = e.variables
 		a.program.Rules = append(a.program.Rules, rule)
 	}

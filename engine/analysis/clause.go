@@ -1,55 +1,74 @@
 package analysis
 
 import (
+	"math"
+	"slices"
+	"strings"
+
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
 )
 
 // clause is a rule or a query under analysis.
 type clause struct {
-	head       *parse.Atom // nil for a query
-	conditions []parse.Literal
-	goal       bool              // the first condition is the goal of a query
+	head       *parse.Atom     // nil for a query
+	conditions []parse.Literal // as written
+	goal       bool            // the first condition is the goal of a query
+	query      *parse.QueryTree
 	declared   []parse.TypedName // parameters of a view
 	adHoc      bool              // a query whose parameters are declared by use
 
-	atoms []RelationID // of the atoms among the conditions, in order
-	slots []*slot      // parameters as declared, then in order of appearance
-	names map[string]*slot
+	literals []literal // the conditions, their expressions replaced by variables
+	slots    []*slot   // parameters as declared, then in order of appearance
+	names    map[string]*slot
+	calls    []*call // in order of the text, inner ones first
+	placed   []*call // in an order in which each has its arguments
 	// kept are the comparisons that do not merely bind.
 	kept []parse.Comparison
 }
 
-// slot is a variable or a parameter of a clause. Those that `=` makes equal
-// form a class, whose root is the one that appears first; fields below the line
-// are those of a root.
+// literal is a condition whose terms are variables, parameters, values and
+// wildcards.
+type literal struct {
+	atom       *parse.Atom // nil for a comparison
+	negated    bool
+	relation   RelationID // of the atom, -1 after an error
+	comparison parse.Comparison
+}
+
+// slot is a variable or a parameter of a clause, or the result of a call. Those that
+// `=` makes equal form a class, whose root is the one that appears first; fields
+// below the line are those of a root.
 type slot struct {
-	name      string // with the $ of a parameter
+	name      string // with the $ of a parameter; of a call its text
 	parameter bool
+	call      *call // nil but for the result of a call
 	pos       Position
+	use       string // what is done with it where it appears first
 	order     int
 	parent    *slot
 
 	kind value.Kind // its own: declared, or of the first column it stands in
 	why  string     // where kind comes from
 
-	inAtom     bool
+	firstAtom  int          // the first atom that has it, or noAtom
 	constants  []parse.Term // distinct values
 	parameters []*slot
+	calls      []*call    // whose result it is
 	inferred   value.Kind // the kind of the class
+	late       bool       // to be computed rather than found in an atom
+	bound      bool       // has a value in every match of the body
+	computed   *call      // binds it
 }
+
+// noAtom is later than every atom.
+const noAtom = math.MaxInt
 
 func (s *slot) root() *slot {
 	for s.parent != nil {
 		s = s.parent
 	}
 	return s
-}
-
-// bound reports whether the class has a value in every match of the body.
-func (s *slot) bound() bool {
-	r := s.root()
-	return r.inAtom || len(r.constants) > 0 || len(r.parameters) > 0
 }
 
 func newClause(head *parse.Atom, body []parse.Literal) *clause {
@@ -60,7 +79,7 @@ func newClause(head *parse.Atom, body []parse.Literal) *clause {
 // is an ad-hoc query.
 func newQueryClause(q *parse.QueryTree, declared []parse.TypedName) *clause {
 	c := newClause(nil, append([]parse.Literal{{Atom: &q.Goal}}, q.Body...))
-	c.goal, c.declared, c.adHoc = true, declared, len(declared) == 0
+	c.goal, c.query, c.declared, c.adHoc = true, q, declared, len(declared) == 0
 	for _, p := range declared {
 		s := c.add("$"+p.Name.Text, p.Name.Pos, true)
 		s.kind, s.why = p.Type, "as declared"
@@ -69,7 +88,9 @@ func newQueryClause(q *parse.QueryTree, declared []parse.TypedName) *clause {
 }
 
 func (c *clause) add(name string, pos Position, parameter bool) *slot {
-	s := &slot{name: name, pos: pos, parameter: parameter, order: len(c.slots)}
+	s := &slot{
+		name: name, pos: pos, parameter: parameter, order: len(c.slots), firstAtom: noAtom,
+	}
 	if parameter {
 		s.parameters = []*slot{s}
 	}
@@ -91,7 +112,7 @@ func (c *clause) slotOf(t parse.Term) *slot {
 }
 
 // mention makes the slot of a term that appears for the first time.
-func (a *analyser) mention(c *clause, t parse.Term, inAtom bool) {
+func (a *analyser) mention(c *clause, t parse.Term, use string) *slot {
 	s := c.slotOf(t)
 	switch {
 	case s == nil && t.Kind == parse.Variable:
@@ -102,9 +123,10 @@ func (a *analyser) mention(c *clause, t parse.Term, inAtom bool) {
 		a.unknownParameter(c, t)
 		s = c.add("$"+t.Name, t.Pos, true) // reported once
 	}
-	if s != nil && inAtom {
-		s.inAtom = true
+	if s != nil && s.use == "" {
+		s.use = use
 	}
+	return s
 }
 
 func (a *analyser) unknownParameter(c *clause, t parse.Term) {
@@ -130,13 +152,24 @@ func (a *analyser) resolveRule(c *clause) {
 	if ok {
 		a.checkHeadArity(&a.program.Relations[id], c.head)
 	}
-	a.resolveClause(c)
-	if len(c.atoms) == 0 {
+	a.resolveBody(c)
+	if !slices.ContainsFunc(c.literals, literal.positive) {
 		a.fail(c.head.Relation.Pos, "facts are inserted by transactions (heddle write)",
 			"the body of the rule has no relation")
 		return
 	}
-	for _, t := range c.head.Terms {
+	a.resolveHead(c)
+	a.settle(c)
+}
+
+// positive reports whether the literal is an atom that is not negated.
+func (l literal) positive() bool { return l.atom != nil && !l.negated }
+
+// resolveHead makes the slots of the head's expressions.
+func (a *analyser) resolveHead(c *clause) {
+	flat := *c.head
+	flat.Terms = make([]parse.Term, len(c.head.Terms))
+	for i, t := range c.head.Terms {
 		switch s := c.slotOf(t); {
 		case t.Kind == parse.Wildcard:
 			a.fail(t.Pos, "name a variable of the body or a value",
@@ -145,8 +178,13 @@ func (a *analyser) resolveRule(c *clause) {
 			a.unknownParameter(c, t)
 		case t.Kind == parse.Variable && s == nil:
 			a.fail(t.Pos, c.unboundHint(t.Name), "the body does not bind %s", t.Name)
+		case t.Kind == parse.Aggregated:
+			t = a.resolveAggregate(c, t)
 		}
+		flat.Terms[i] = a.flatten(c, t, len(c.conditions))
 	}
+	c.head = &flat
+	a.checkAggregates(c)
 }
 
 func (a *analyser) checkHeadArity(r *Relation, head *parse.Atom) {
@@ -165,7 +203,7 @@ func (c *clause) unboundHint(name string) string {
 	}
 	var bound []string
 	for _, s := range c.slots {
-		if !s.parameter && s.name != name && s.bound() {
+		if !s.parameter && s.call == nil && s.name != name && s.firstAtom != noAtom {
 			bound = append(bound, s.name)
 		}
 	}
@@ -175,32 +213,83 @@ func (c *clause) unboundHint(name string) string {
 	return "a variable is bound where it stands in a relation; add one that has " + name
 }
 
-// resolveClause looks up the relations of the body, makes its slots and their
-// classes, and checks that everything compared is bound.
+// resolveClause does all of a query's names.
 func (a *analyser) resolveClause(c *clause) {
+	a.takeLimit(c)
+	a.resolveBody(c)
+	a.settle(c)
+}
+
+// resolveBody looks up the relations and functions of the body and makes its slots.
+func (a *analyser) resolveBody(c *clause) {
 	for i, l := range c.conditions {
+		flat := literal{negated: l.Negated, comparison: l.Comparison}
 		if l.Atom == nil {
-			a.mention(c, l.Comparison.Left, false)
-			a.mention(c, l.Comparison.Right, false)
+			for _, t := range [2]*parse.Term{&flat.comparison.Left, &flat.comparison.Right} {
+				*t = a.flatten(c, *t, i)
+				a.mention(c, *t, "compared")
+			}
+			c.literals = append(c.literals, flat)
 			continue
 		}
-		c.atoms = append(c.atoms, a.lookUp(l.Atom, c.goal && i == 0))
-		for _, t := range l.Atom.Terms {
-			a.mention(c, t, true)
+		flat.relation = a.lookUp(l.Atom, c.goal && i == 0)
+		atom := *l.Atom
+		atom.Terms = make([]parse.Term, len(l.Atom.Terms))
+		for j, t := range l.Atom.Terms {
+			t = a.flatten(c, t, i)
+			atom.Terms[j] = t
+			if l.Negated {
+				a.mention(c, t, "negated")
+			} else if s := a.mention(c, t, "found"); s != nil {
+				s.firstAtom = min(s.firstAtom, i)
+			}
+		}
+		flat.atom = &atom
+		c.literals = append(c.literals, flat)
+	}
+}
+
+// settle makes the classes, orders the calls, and checks that every slot is bound.
+func (a *analyser) settle(c *clause) {
+	for _, l := range c.literals {
+		if l.atom == nil && !c.unify(l.comparison) {
+			c.kept = append(c.kept, l.comparison)
 		}
 	}
-	for _, l := range c.conditions {
-		if l.Atom == nil && !c.unify(l.Comparison) {
-			c.kept = append(c.kept, l.Comparison)
-		}
-	}
+	c.place()
+	a.reportUnbound(c)
+}
+
+// reportUnbound fails for classes that nothing binds. Of those that only lack what
+// they are computed from nothing is said, unless they lack each other.
+func (a *analyser) reportUnbound(c *clause) {
 	reported := map[*slot]bool{}
+	var circular *slot
 	for _, s := range c.slots {
-		if !s.bound() && !reported[s.root()] {
-			reported[s.root()] = true
-			a.fail(s.pos, c.unboundHint(s.name),
-				"%s is compared, but the body does not bind it", s.name)
+		root := s.root()
+		switch {
+		case root.bound || reported[root] || s.call != nil:
+			continue
+		case len(root.calls) > 0:
+			if circular == nil {
+				circular = s
+			}
+			continue
 		}
+		reported[root] = true
+		hint := c.unboundHint(s.name)
+		if s.use != "negated" {
+			a.fail(s.pos, hint, "%s is %s, but the body does not bind it", s.name, s.use)
+			continue
+		}
+		if !strings.HasPrefix(hint, "did") {
+			hint = "write _ if any value will do, or add a relation that has " + s.name
+		}
+		a.fail(s.pos, hint, "%s stands under a negation, but the body does not bind it", s.name)
+	}
+	if circular != nil && len(reported) == 0 {
+		a.fail(circular.pos, c.unboundHint(circular.name),
+			"%s is computed from itself, and the body does not bind it", circular.name)
 	}
 }
 
@@ -271,9 +360,13 @@ func join(x, y *slot) {
 	if y.order < x.order {
 		x, y = y, x
 	}
+	if x.call != nil && y.call == nil {
+		x, y = y, x // a class is called like its variable
+	}
 	y.parent = x
-	x.inAtom = x.inAtom || y.inAtom
+	x.firstAtom = min(x.firstAtom, y.firstAtom)
 	x.parameters = append(x.parameters, y.parameters...)
+	x.calls = append(x.calls, y.calls...)
 	for _, t := range y.constants {
 		x.addConstant(t)
 	}
@@ -284,8 +377,13 @@ func join(x, y *slot) {
 func (a *analyser) checkParameters(c *clause, v *parse.View) {
 	used := map[string]bool{}
 	var variables []string
-	note := func(t parse.Term) {
+	var note func(t parse.Term)
+	note = func(t parse.Term) {
 		switch t.Kind {
+		case parse.Expression:
+			for _, arg := range t.Call.Args {
+				note(arg)
+			}
 		case parse.Parameter:
 			used[t.Name] = true
 		case parse.Variable:

@@ -1,8 +1,6 @@
 package analysis
 
 import (
-	"fmt"
-
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -29,16 +27,24 @@ func newEmitter(c *clause, p *Program) *emitter {
 func (e *emitter) number(s *slot) int {
 	n, ok := e.numbers[s]
 	if !ok {
-		n = len(e.variables)
+		n = e.variable(s.plainName(), s.root().inferred)
 		e.numbers[s] = n
-		e.variables = append(e.variables, Variable{Name: s.plainName(), Type: s.root().inferred})
 	}
 	return n
 }
 
-// plainName returns the name without the $ of a parameter.
+func (e *emitter) variable(name string, kind value.Kind) int {
+	e.variables = append(e.variables, Variable{Name: name, Type: kind})
+	return len(e.variables) - 1
+}
+
+// plainName returns the name without the $ of a parameter, and none for the inside
+// of an expression.
 func (s *slot) plainName() string {
-	if s.parameter {
+	switch {
+	case s.call != nil:
+		return ""
+	case s.parameter:
 		return s.name[1:]
 	}
 	return s.name
@@ -56,13 +62,21 @@ func (e *emitter) term(t parse.Term) Term {
 	return e.representative(e.c.slotOf(t))
 }
 
+// typed is term for a place where a type is expected.
+func (e *emitter) typed(t parse.Term, want value.Kind) Term {
+	if t.Kind == parse.Constant {
+		return ConstTerm(coerce(t.Value, want))
+	}
+	return e.term(t)
+}
+
 func (e *emitter) representative(s *slot) Term {
 	root := s.root()
 	switch {
 	case len(root.parameters) > 0:
 		return Term{Var: e.number(root.parameters[0])}
 	case len(root.constants) > 0:
-		return ConstTerm(root.constants[0].Value)
+		return ConstTerm(coerce(root.constants[0].Value, root.inferred))
 	}
 	return Term{Var: e.number(root)}
 }
@@ -70,27 +84,38 @@ func (e *emitter) representative(s *slot) Term {
 func (e *emitter) atom(id RelationID, tree *parse.Atom) Atom {
 	a := Atom{Relation: id, Terms: make([]Term, len(tree.Terms))}
 	for i, t := range tree.Terms {
-		if t.Kind != parse.Wildcard {
-			a.Terms[i] = e.term(t)
-			continue
-		}
-		a.Terms[i] = Term{Var: len(e.variables)}
 		kind := e.program.Relations[id].Columns[i].Type
-		e.variables = append(e.variables, Variable{Type: kind})
+		switch t.Kind {
+		case parse.Wildcard:
+			a.Terms[i] = Term{Var: e.variable("", kind)}
+		case parse.Aggregated:
+			a.Terms[i] = e.term(t.Call.Args[argument(t.Call)])
+		default:
+			a.Terms[i] = e.typed(t, kind)
+		}
 	}
 	return a
 }
 
-// body returns atoms and comparisons. Its Variables are those so far.
+// body returns the literals. Its Variables are those so far.
 func (e *emitter) body() Body {
 	var b Body
-	for _, l := range e.c.conditions {
-		if l.Atom != nil {
-			b.Atoms = append(b.Atoms, e.atom(e.c.atoms[len(b.Atoms)], l.Atom))
+	for _, l := range e.c.literals {
+		switch {
+		case l.negated:
+			b.Negations = append(b.Negations, e.atom(l.relation, l.atom))
+		case l.atom != nil:
+			b.Atoms = append(b.Atoms, e.atom(l.relation, l.atom))
 		}
 	}
 	for _, cmp := range e.c.kept {
-		b.add(Comparison{Op: Operator(cmp.Op), Left: e.term(cmp.Left), Right: e.term(cmp.Right)})
+		b.add(Comparison{
+			Op:   Operator(cmp.Op),
+			Left: e.typed(cmp.Left, e.c.kindOf(cmp.Right)), Right: e.typed(cmp.Right, e.c.kindOf(cmp.Left)),
+		})
+	}
+	for _, f := range e.c.placed {
+		e.compute(&b, f)
 	}
 	for _, s := range e.c.slots {
 		if s.parent == nil {
@@ -99,6 +124,21 @@ func (e *emitter) body() Body {
 	}
 	b.Variables = e.variables
 	return b
+}
+
+// compute adds a call, and the comparison of its result with what is bound already.
+func (e *emitter) compute(b *Body, f *call) {
+	c := Computation{Function: f.function, Args: make([]Term, len(f.args)), Pos: f.pos}
+	for i, t := range f.args {
+		c.Args[i] = e.typed(t, f.function.Params[min(i, len(f.function.Params)-1)])
+	}
+	if f.tests {
+		c.Out = e.variable("", f.function.Result)
+		b.add(Comparison{Op: Eq, Left: Term{Var: c.Out}, Right: e.representative(f.out)})
+	} else {
+		c.Out = e.number(f.out.root())
+	}
+	b.Computations = append(b.Computations, c)
 }
 
 // restrict compares what is equal in a class but has no common term.
@@ -110,7 +150,7 @@ func (e *emitter) restrict(b *Body, root *slot) {
 		}
 	}
 	for _, t := range root.constants {
-		b.add(Comparison{Op: Eq, Left: chosen, Right: ConstTerm(t.Value)})
+		b.add(Comparison{Op: Eq, Left: chosen, Right: ConstTerm(coerce(t.Value, root.inferred))})
 	}
 }
 
@@ -154,8 +194,8 @@ func (a *analyser) emitQuery(c *clause) Query {
 		q.Output = append(q.Output, t)
 		q.Columns = append(q.Columns, Column{Name: name, Type: kind})
 	}
-	goal := c.conditions[0].Atom
-	columns := a.program.Relations[c.atoms[0]].Columns
+	goal := c.literals[0].atom
+	columns := a.program.Relations[c.literals[0].relation].Columns
 	inGoal := map[*slot]bool{}
 	for i, t := range goal.Terms {
 		name := columns[i].Name
@@ -163,59 +203,20 @@ func (a *analyser) emitQuery(c *clause) Query {
 		case parse.Wildcard:
 			continue
 		case parse.Variable:
-			name = t.Name
-			inGoal[c.slotOf(t)] = true
+			if s := c.slotOf(t); s.call == nil {
+				name = t.Name
+				inGoal[s] = true
+			}
 		}
 		output(e.term(t), name, columns[i].Type)
 	}
 	for _, s := range c.slots {
-		if !s.parameter && !inGoal[s] {
+		if !s.parameter && s.call == nil && !inGoal[s] {
 			output(e.representative(s), s.name, s.root().inferred)
 		}
 	}
 	q.Body.Variables = e.variables
+	a.window(c, &q)
 	columnNames(q.Columns)
 	return q
-}
-
-// canonicalText returns the query with its parameters called $1, $2 and its
-// variables V1, V2 in order.
-func canonicalText(c *clause) string {
-	names := map[*slot]string{}
-	variables, parameters := 0, 0
-	for _, s := range c.slots {
-		if s.parameter {
-			parameters++
-			names[s] = fmt.Sprint(parameters)
-		} else {
-			variables++
-			names[s] = fmt.Sprintf("V%d", variables)
-		}
-	}
-	rename := func(t parse.Term) parse.Term {
-		if s := c.slotOf(t); s != nil {
-			t.Name = names[s]
-		}
-		return t
-	}
-	var q parse.QueryTree
-	for i, l := range c.conditions {
-		if l.Atom == nil {
-			l.Comparison.Left = rename(l.Comparison.Left)
-			l.Comparison.Right = rename(l.Comparison.Right)
-		} else {
-			atom := *l.Atom
-			atom.Terms = make([]parse.Term, len(l.Atom.Terms))
-			for j, t := range l.Atom.Terms {
-				atom.Terms[j] = rename(t)
-			}
-			l.Atom = &atom
-		}
-		if i == 0 {
-			q.Goal = *l.Atom
-		} else {
-			q.Body = append(q.Body, l)
-		}
-	}
-	return q.String()
 }

@@ -3,10 +3,12 @@ package analysis
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/heddle-live/heddle/engine/parse"
+	"github.com/heddle-live/heddle/engine/value"
 )
 
 func splitWords(s string) []string { return strings.Fields(s) }
@@ -59,10 +61,10 @@ func FuzzAnalyse(f *testing.F) {
 			return
 		}
 		for i := range p.Rules {
-			checkBody(t, p, &p.Rules[i].Body)
+			checkBody(t, p, &p.Rules[i].Body, 0)
 		}
 		for i := range p.Views {
-			checkBody(t, p, &p.Views[i].Query().Body)
+			checkBody(t, p, &p.Views[i].Query().Body, len(p.Views[i].Parameters))
 		}
 		again, err := analyse(file.String())
 		if err != nil {
@@ -87,7 +89,7 @@ func FuzzAnalyseQuery(f *testing.F) {
 				checkFuzzError(t, src, err)
 				return
 			}
-			checkBody(t, p, &q.Body)
+			checkBody(t, p, &q.Body, len(q.Parameters))
 			if len(q.Output) == 0 || len(q.Output) != len(q.Columns) {
 				t.Fatalf("%q: %d terms for %d columns", src, len(q.Output), len(q.Columns))
 			}
@@ -107,37 +109,62 @@ func FuzzAnalyseQuery(f *testing.F) {
 	})
 }
 
-// checkBody holds what the engine relies on: types agree, and what is compared
-// is bound by an atom, unless it is a parameter of a query.
-func checkBody(t *testing.T, p *Program, b *Body) {
-	inAtom := make([]bool, len(b.Variables))
-	for _, a := range b.Atoms {
-		for i, term := range a.Terms {
-			kind := term.Const.Kind()
+// checkBody holds what the engine relies on: types agree, computations are in order,
+// and what is compared, computed with or negated is bound by an atom, a computation
+// or a parameter, except the `_` of negations.
+func checkBody(t *testing.T, p *Program, b *Body, parameters int) {
+	bound := make([]bool, len(b.Variables))
+	uses := make([]int, len(b.Variables))
+	for i := range parameters {
+		bound[i] = true
+	}
+	kind := func(term Term) value.Kind {
+		if term.IsConst() {
+			return term.Const.Kind()
+		}
+		return b.Variables[term.Var].Type
+	}
+	for i, a := range slices.Concat(b.Atoms, b.Negations) {
+		for j, term := range a.Terms {
 			if !term.IsConst() {
-				kind = b.Variables[term.Var].Type
-				inAtom[term.Var] = true
+				uses[term.Var]++
+				bound[term.Var] = bound[term.Var] || i < len(b.Atoms)
 			}
-			if want := p.Relations[a.Relation].Columns[i].Type; kind != want {
-				t.Fatalf("a term of type %v in a column of type %v", kind, want)
+			want := p.Relations[a.Relation].Columns[j].Type
+			if got := kind(term); got != want && got != value.Null {
+				t.Fatalf("a term of type %v in a column of type %v", got, want)
 			}
 		}
 	}
-	for _, c := range b.Comparisons {
-		kinds := [2]string{}
-		for i, term := range [2]Term{c.Left, c.Right} {
-			kinds[i] = term.Const.Kind().String()
-			if !term.IsConst() {
-				kinds[i] = b.Variables[term.Var].Type.String()
+	for _, c := range b.Computations {
+		for i, term := range c.Args {
+			want := c.Function.Params[min(i, len(c.Function.Params)-1)]
+			if got := kind(term); got != want && got != value.Null {
+				t.Fatalf("%s of %v, want %v", c.Function.Name, got, want)
+			}
+			if !term.IsConst() && !bound[term.Var] {
+				t.Fatalf("%s has an unbound argument", c.Function.Name)
 			}
 		}
-		if kinds[0] != kinds[1] {
-			t.Fatalf("a comparison of %s and %s", kinds[0], kinds[1])
+		if c.Function.Result != b.Variables[c.Out].Type {
+			t.Fatalf("%s is put in a variable of another type", c.Function.Name)
+		}
+		bound[c.Out] = true
+	}
+	for _, c := range b.Comparisons {
+		left, right := kind(c.Left), kind(c.Right)
+		if left != right && left != value.Null && right != value.Null {
+			t.Fatalf("a comparison of %v and %v", left, right)
+		}
+		for _, term := range [2]Term{c.Left, c.Right} {
+			if !term.IsConst() && !bound[term.Var] {
+				t.Fatal("an unbound variable is compared")
+			}
 		}
 	}
 	for i, v := range b.Variables {
-		if v.Type.String() == "invalid" || v.Name == "" && !inAtom[i] {
-			t.Fatalf("variable %d has type %v, stands in an atom: %v", i, v.Type, inAtom[i])
+		if v.Type == value.Invalid || v.Type == value.Null || !bound[i] && (v.Name != "" || uses[i] != 1) {
+			t.Fatalf("variable %d has type %v, is bound: %v", i, v.Type, bound[i])
 		}
 	}
 }

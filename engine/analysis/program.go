@@ -102,8 +102,8 @@ type Variable struct {
 //
 // Computations stand in an order in which each has its arguments. An atom or a
 // negation may use what a computation binds. That divides the literals into
-// stages: a variable of an atom that no computation binds is of the stage of its
-// first atom; a computation is of the latest stage among its arguments; and a
+// stages: a variable of an atom that no computation binds is of the earliest stage
+// among its atoms; a computation is of the latest stage among its arguments; and a
 // literal that uses the result of a computation of stage s is of stage s+1 if it
 // is an atom or negation, and an atom binds its other variables there. Within a
 // stage, comparisons that use no result of a computation hold before anything is
@@ -138,6 +138,7 @@ const (
 
 // Aggregate is an aggregated column of a head. It ranges over the distinct bindings
 // of all variables of its clause's body, `_` included; null arguments are left out.
+// Where nothing else is left, Sum, Avg, Min and Max are null, and the counts 0.
 // The columns of the head that are not aggregated are the group. Each clause of a
 // relation aggregates by itself.
 type Aggregate struct {

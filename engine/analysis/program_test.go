@@ -51,6 +51,7 @@ func dumpStatements(p *Program) string {
 	for _, r := range p.Rules {
 		fmt.Fprintf(&b, "rule %s at %d:%d\n  %s <- %s\n", r.Text, r.Pos.Line, r.Pos.Column,
 			dumpAtom(p, r.Head, r.Body.Variables), dumpBody(p, r.Body))
+		b.WriteString(dumpAggregates(&r))
 	}
 	for _, v := range p.Views {
 		fmt.Fprintf(&b, "%s at %d:%d\n%s", v.Text, v.Pos.Line, v.Pos.Column, dumpQuery(p, v.Query()))
@@ -67,6 +68,15 @@ func dumpQuery(p *Program, q *Query) string {
 		dumpBody(p, q.Body))
 	for i, t := range q.Output {
 		fmt.Fprintf(&b, " %s=%s:%s", q.Columns[i].Name, dumpTerm(t, q.Body.Variables), q.Columns[i].Type)
+		if q.Columns[i].Nullable {
+			b.WriteString("?")
+		}
+	}
+	for _, o := range q.Order {
+		fmt.Fprintf(&b, "\n  order by column %d, descending %t", o.Column, o.Descending)
+	}
+	if q.Limit > 0 {
+		fmt.Fprintf(&b, "\n  limit %d offset %d", q.Limit, q.Offset)
 	}
 	return b.String() + "\n"
 }
@@ -76,11 +86,38 @@ func dumpBody(p *Program, b Body) string {
 	for _, a := range b.Atoms {
 		parts = append(parts, dumpAtom(p, a, b.Variables))
 	}
+	for _, a := range b.Negations {
+		parts = append(parts, "!"+dumpAtom(p, a, b.Variables))
+	}
+	for _, c := range b.Computations {
+		args := make([]string, len(c.Args))
+		for i, t := range c.Args {
+			args[i] = dumpTerm(t, b.Variables)
+		}
+		parts = append(parts, fmt.Sprintf("%s := %s(%s)", dumpTerm(Term{Var: c.Out}, b.Variables),
+			c.Function.Name, strings.Join(args, ", ")))
+	}
 	for _, c := range b.Comparisons {
 		parts = append(parts, fmt.Sprintf("%s %s %s", dumpTerm(c.Left, b.Variables),
 			parse.Operator(c.Op), dumpTerm(c.Right, b.Variables)))
 	}
 	return strings.Join(parts, ", ")
+}
+
+var aggregateNames = map[AggregateKind]string{
+	Count: "count", CountDistinct: "count_distinct", Sum: "sum", Avg: "avg", Min: "min", Max: "max",
+	TopK: "top_k", TopKThreshold: "top_k_threshold", WithinRadius: "within_radius",
+}
+
+func dumpAggregates(r *Rule) string {
+	text := ""
+	for i, a := range r.Aggregates {
+		if a.Kind != NoAggregate {
+			text += fmt.Sprintf("  column %d %s of %s K=%d threshold=%v descending=%t\n", i,
+				aggregateNames[a.Kind], dumpTerm(a.Arg, r.Body.Variables), a.K, a.Threshold, a.Descending)
+		}
+	}
+	return text
 }
 
 func dumpAtom(p *Program, a Atom, variables []Variable) string {

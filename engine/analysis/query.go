@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"github.com/heddle-live/heddle/engine/builtin"
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -20,7 +21,7 @@ func AnalyseQuery(p *Program, q *parse.QueryTree) (*Query, error) {
 	a.inferSlots(c)
 	c.inferParameters()
 	for _, s := range c.slots {
-		if s.root().inferred == value.Invalid {
+		if s.root().inferred == value.Invalid && s.call == nil {
 			a.fail(s.pos, "let it stand in a relation, or compare it with something that does",
 				"the type of %s cannot be told", s.name)
 		}
@@ -55,6 +56,10 @@ func (c *clause) inferParameters() {
 			left, right := c.slotOf(cmp.Left), c.slotOf(cmp.Right)
 			news = left.learn(c.kindOf(cmp.Right)) || right.learn(c.kindOf(cmp.Left)) || news
 		}
+		news = c.inferCalls() || news
+		for i := 0; i < len(c.calls) && !news; i++ {
+			news = c.guessArguments(c.calls[i])
+		}
 	}
 }
 
@@ -67,11 +72,63 @@ func (s *slot) learn(kind value.Kind) bool {
 	return true
 }
 
+// guessArguments gives the unknown arguments of a call the types of the only function
+// that may be meant, or of the only one whose types are all the same.
+func (c *clause) guessArguments(f *call) bool {
+	if f.function != nil {
+		return false
+	}
+	var fits, uniform []*builtin.Function
+	spec := builtin.Lookup(f.name)
+	for i := range spec.Functions {
+		if function := &spec.Functions[i]; c.mayMean(f, function) {
+			fits = append(fits, function)
+			same := function.Result
+			for _, kind := range function.Params {
+				if kind != same {
+					same = value.Invalid
+				}
+			}
+			if same != value.Invalid {
+				uniform = append(uniform, function)
+			}
+		}
+	}
+	if len(fits) > 1 {
+		fits = uniform
+	}
+	if len(fits) != 1 {
+		return false
+	}
+	news := false
+	for i, t := range f.args {
+		news = c.slotOf(t).learn(fits[0].Params[min(i, len(fits[0].Params)-1)]) || news
+	}
+	return news
+}
+
+// mayMean reports whether a call fits a function as far as its types are known.
+func (c *clause) mayMean(f *call, function *builtin.Function) bool {
+	if len(f.args) < len(function.Params) ||
+		len(f.args) > len(function.Params) && !function.Variadic {
+		return false
+	}
+	for i, t := range f.args {
+		kind := c.kindOf(t)
+		if kind != value.Invalid && kind != function.Params[min(i, len(function.Params)-1)] {
+			return false
+		}
+	}
+	out := f.out.root().inferred
+	return out == value.Invalid || out == function.Result
+}
+
 // checkOutput fails for a query without columns.
 func (a *analyser) checkOutput(c *clause) {
+	a.checkOrder(c)
 	goal := c.conditions[0].Atom
 	for _, s := range c.slots {
-		if !s.parameter {
+		if !s.parameter && s.call == nil {
 			return
 		}
 	}

@@ -21,9 +21,9 @@ func (a *analyser) inferTypes(*parse.File) {
 	queued := make([]bool, len(a.rules))
 	for i, c := range a.rules {
 		queue[i], queued[i] = i, true
-		for _, id := range c.atoms {
-			if relations[id].Derived {
-				readers[id] = append(readers[id], i)
+		for _, l := range c.literals {
+			if l.atom != nil && relations[l.relation].Derived {
+				readers[l.relation] = append(readers[l.relation], i)
 			}
 		}
 	}
@@ -63,17 +63,15 @@ func (a *analyser) inferHead(c *clause, id RelationID) bool {
 	return news
 }
 
-// inferSlots gives slots the types of the first columns they stand in, and
-// classes the first type that one of them has.
+// inferSlots gives slots the types of the first columns they stand in, classes the
+// first type that one of them has, and calls what they mean.
 func (a *analyser) inferSlots(c *clause) {
-	at := 0
-	for _, l := range c.conditions {
-		if l.Atom == nil {
+	for _, l := range c.literals {
+		if l.atom == nil {
 			continue
 		}
-		r := &a.program.Relations[c.atoms[at]]
-		at++
-		for i, t := range l.Atom.Terms {
+		r := &a.program.Relations[l.relation]
+		for i, t := range l.atom.Terms {
 			s := c.slotOf(t)
 			if s != nil && s.kind == value.Invalid && r.Columns[i].Type != value.Invalid {
 				s.kind = r.Columns[i].Type
@@ -81,20 +79,35 @@ func (a *analyser) inferSlots(c *clause) {
 			}
 		}
 	}
-	for _, s := range c.slots {
-		if root := s.root(); root.inferred == value.Invalid {
-			root.inferred = s.kind
+	for {
+		for _, s := range c.slots {
+			if root := s.root(); root.inferred == value.Invalid {
+				root.inferred = s.kind
+			}
+		}
+		if !c.inferCalls() {
+			break
 		}
 	}
 	for _, s := range c.slots {
-		if root := s.root(); root.inferred == value.Invalid && len(root.constants) > 0 {
-			root.inferred = root.constants[0].Value.Kind()
+		root := s.root()
+		for _, t := range root.constants {
+			if root.inferred == value.Invalid && !isNull(t) {
+				root.inferred = t.Value.Kind()
+			}
 		}
 	}
+	c.inferCalls()
 }
 
 // kindOf returns the type of a term as far as it is known.
 func (c *clause) kindOf(t parse.Term) value.Kind {
+	if t.Kind == parse.Aggregated {
+		return c.aggregateKind(t)
+	}
+	if isNull(t) {
+		return value.Invalid
+	}
 	if t.Kind == parse.Constant {
 		return t.Value.Kind()
 	}
@@ -127,10 +140,10 @@ func (a *analyser) reportUntyped() {
 		if untyped(head) < 0 {
 			continue
 		}
-		for _, id := range c.atoms {
-			if untyped(id) >= 0 {
-				reads[head] = append(reads[head], id)
-				dependents[id]++
+		for _, l := range c.literals {
+			if l.atom != nil && untyped(l.relation) >= 0 {
+				reads[head] = append(reads[head], l.relation)
+				dependents[l.relation]++
 			}
 		}
 	}
@@ -164,6 +177,7 @@ func (a *analyser) checkTypes(*parse.File) {
 	for _, c := range a.rules {
 		a.inferSlots(c)
 		a.checkClause(c)
+		a.checkAggregateTypes(c)
 		a.checkHead(c)
 	}
 	for _, c := range a.views {
@@ -173,16 +187,14 @@ func (a *analyser) checkTypes(*parse.File) {
 }
 
 func (a *analyser) checkClause(c *clause) {
-	at := 0
-	for _, l := range c.conditions {
-		if l.Atom == nil {
-			a.checkComparison(c, l.Comparison)
+	a.checkCalls(c)
+	for _, l := range c.literals {
+		if l.atom == nil {
+			a.checkComparison(c, l.comparison)
 			continue
 		}
-		r := &a.program.Relations[c.atoms[at]]
-		at++
-		for i, t := range l.Atom.Terms {
-			a.checkArgument(c, r, i, t)
+		for i, t := range l.atom.Terms {
+			a.checkArgument(c, &a.program.Relations[l.relation], i, t)
 		}
 	}
 }
@@ -193,6 +205,7 @@ func (a *analyser) checkArgument(c *clause, r *Relation, i int, t parse.Term) {
 	s := c.slotOf(t)
 	switch {
 	case kind == value.Invalid || kind == column.Type:
+	case t.Kind == parse.Constant && coerce(t.Value, column.Type).Kind() == column.Type:
 	case t.Kind == parse.Constant:
 		a.fail(t.Pos, literalHint(t.Value, column.Type), "column %s of %s is %s, and %s is %s",
 			column.Name, r.Name, kindText(column.Type), t.Value, kindText(kind))
@@ -216,7 +229,8 @@ func (s *slot) because() string {
 
 func (a *analyser) checkComparison(c *clause, cmp parse.Comparison) {
 	left, right := c.kindOf(cmp.Left), c.kindOf(cmp.Right)
-	if left == right || left == value.Invalid || right == value.Invalid {
+	if left == right || left == value.Invalid || right == value.Invalid ||
+		c.coerced(cmp.Left, right).Kind() == right || c.coerced(cmp.Right, left).Kind() == left {
 		return
 	}
 	hint := "both sides of a comparison have one type"
@@ -230,8 +244,24 @@ func (a *analyser) checkComparison(c *clause, cmp parse.Comparison) {
 		hint = "declare " + cmp.Left.String() + ": " + right.String()
 	}
 	a.fail(cmp.Pos, hint, "%s is %s%s, and %s is %s%s",
-		cmp.Left, kindText(left), c.slotOf(cmp.Left).because(),
-		cmp.Right, kindText(right), c.slotOf(cmp.Right).because())
+		c.show(cmp.Left), kindText(left), c.slotOf(cmp.Left).because(),
+		c.show(cmp.Right), kindText(right), c.slotOf(cmp.Right).because())
+}
+
+// coerced returns a constant in the type that is wanted, and nothing for other terms.
+func (c *clause) coerced(t parse.Term, want value.Kind) value.Value {
+	if t.Kind != parse.Constant {
+		return value.Value{}
+	}
+	return coerce(t.Value, want)
+}
+
+// show returns the text of a flat term.
+func (c *clause) show(t parse.Term) string {
+	if s := c.slotOf(t); s != nil {
+		return s.name
+	}
+	return t.String()
 }
 
 // checkHead compares the head with the types that the relation's rules gave it.
@@ -240,7 +270,8 @@ func (a *analyser) checkHead(c *clause) {
 	r := &a.program.Relations[id]
 	for i, t := range c.head.Terms {
 		kind := c.kindOf(t)
-		if kind == value.Invalid || kind == r.Columns[i].Type {
+		if kind == value.Invalid || kind == r.Columns[i].Type ||
+			c.coerced(t, r.Columns[i].Type).Kind() == r.Columns[i].Type {
 			continue
 		}
 		hint := "a column has one type in all rules of its relation"

@@ -29,12 +29,27 @@ type TransactionTree struct {
 	Source string
 }
 
-// QueryTree is a goal with conditions.
+// QueryTree is a goal with conditions, and which of its rows are wanted.
 type QueryTree struct {
 	Goal   Atom
 	Body   []Literal
+	Order  []Order
+	Window Window
 	Pos    Position // of the `?`
 	Source string   // "" for the query of a view
+}
+
+// Order sorts by a variable of the query.
+type Order struct {
+	Term       Term
+	Descending bool
+}
+
+// Window is `limit 50 offset 10`.
+type Window struct {
+	Limit  int // 0: none
+	Offset int // only with a Limit
+	Pos    Position
 }
 
 // Name is a name as written.
@@ -82,6 +97,7 @@ type Facts struct {
 // Literal is one condition of a body: an atom, or else a comparison.
 type Literal struct {
 	Atom       *Atom // nil for a comparison
+	Negated    bool  // of an atom
 	Comparison Comparison
 }
 
@@ -104,7 +120,8 @@ const (
 	Ge
 )
 
-// Comparison compares two terms, neither of them a wildcard.
+// Comparison compares two terms, neither of them a wildcard. An equality may also
+// bind; the parser makes no difference.
 type Comparison struct {
 	Op          Operator
 	Left, Right Term
@@ -120,6 +137,8 @@ const (
 	Variable
 	Parameter
 	Wildcard
+	Expression // a function of other terms
+	Aggregated // stands in the head of a rule only
 )
 
 // Term is one argument of an atom or one side of a comparison.
@@ -127,5 +146,14 @@ type Term struct {
 	Kind  TermKind
 	Name  string      // of a Variable or, without its `$`, of a Parameter
 	Value value.Value // of a Constant
-	Pos   Position
+	Call  *Call       // of an Expression or Aggregated
+	Pos   Position    // of an operator's call, that of the operator
+}
+
+// Call applies a function, an operator (`+` `-` `*` `/` `%`, of two arguments; -X
+// is 0 - X) or an aggregate.
+type Call struct {
+	Name       string
+	Args       []Term // no wildcards
+	Descending bool   // of top_k and top_k_threshold
 }

@@ -6,14 +6,9 @@ import (
 	"github.com/heddle-live/heddle/engine/value"
 )
 
-// Hints for what comes in later versions: how to do without it now.
-const (
-	hintNegation = "rules join relations and compare values with = != < <= > >=; " +
-		"keep what does not hold as facts of a relation of its own"
-	hintAggregate  = "return the rows, and count or add them up where they are read"
-	hintArithmetic = "compute the value before it is written, and store it in a column"
-	hintFloatRange = "floats reach to 1.7976931348623157e308"
-)
+const hintFloatRange = "floats reach to 1.7976931348623157e308"
+
+var zero = value.OfInt(0)
 
 // place tells where an atom stands, which decides what its arguments may be
 // and how a fault is worded.
@@ -43,8 +38,8 @@ func (p *parser) ruleStatement(f *File) {
 		p.fail(tok, "", "expected `<-` after the head of the rule, found %s", p.describe(tok))
 	}
 	p.accept(tokenArrow)
-	r.Body = p.body("")
-	p.expectEnd()
+	r.Body = p.body(0)
+	p.endOfBody()
 	if !p.failed {
 		f.Rules = append(f.Rules, r)
 	}
@@ -118,26 +113,27 @@ func (p *parser) query() QueryTree {
 		p.fail(tok, "join the conditions of a query with commas: ?r(X, Y), Y > 7",
 			"a query has no `%s`", p.text(tok))
 	}
-	if p.accept(tokenComma) {
-		q.Body = p.body(q.Goal.Relation.Text)
+	if p.peek().kind == tokenComma && !p.partAhead(1) {
+		p.next()
+		q.Body = p.body(1)
 	}
-	if tok := p.peek(); tok.kind != tokenEnd {
-		p.badSeparator(tok)
-	}
+	p.orderAndLimit(&q)
 	return q
 }
 
-// body parses conditions joined by commas. goal is the relation of the query's
-// goal, "" in a rule.
-func (p *parser) body(goal string) []Literal {
+// partAhead reports whether the part of a view begins n tokens ahead: `name: ?`.
+func (p *parser) partAhead(n int) bool {
+	return p.peekAt(n).kind == tokenName && p.peekAt(n+1).kind == tokenColon &&
+		p.peekAt(n+2).kind == tokenQuestion
+}
+
+// body parses conditions joined by commas, atoms of which stand before them.
+func (p *parser) body(atoms int) []Literal {
 	var body []Literal
-	atoms, comparisons := 0, 0
-	if goal != "" {
-		atoms = 1
-	}
+	comparisons := 0
 	for !p.failed {
 		tok := p.peek()
-		l := p.literal(goal)
+		l := p.literal()
 		if l.Atom != nil {
 			atoms++
 		} else {
@@ -152,15 +148,19 @@ func (p *parser) body(goal string) []Literal {
 			p.fail(tok, "", "the body has more than the %d comparisons allowed", ComparisonsMax)
 		}
 		body = append(body, l)
-		if p.failed || p.accept(tokenComma) {
-			continue
+		if p.failed || p.peek().kind != tokenComma || p.partAhead(1) {
+			break
 		}
-		if tok := p.peek(); tok.kind != tokenEnd {
-			p.badSeparator(tok)
-		}
-		break
+		p.next()
 	}
 	return body
+}
+
+// endOfBody fails unless the statement ends here, after a condition.
+func (p *parser) endOfBody() {
+	if tok := p.peek(); tok.kind != tokenEnd {
+		p.badSeparator(tok)
+	}
 }
 
 // badSeparator fails for what stands where a comma or the end should.
@@ -170,8 +170,13 @@ func (p *parser) badSeparator(tok token) {
 		p.fail(tok, "write , instead", "conditions are joined by a comma")
 	case p.is(tok, "or"):
 		p.fail(tok, "write one rule for each alternative", "there is no \"or\" in a body")
-	case p.is(tok, "limit") || p.is(tok, "order"):
-		p.fail(tok, "", "%s is not supported yet", p.text(tok))
+	case p.is(tok, "limit") || p.is(tok, "order") || p.is(tok, "offset"):
+		p.fail(tok, "for instance: ?r(X, Y), Y > 1 order by Y desc limit 10 offset 20",
+			"%s cannot stand here", p.text(tok))
+	case tok.kind == tokenSemicolon:
+		p.fail(tok, "conditions are joined by a comma, "+
+			"and a statement ends with its line or with a point",
+			"`;` stands between the statements of an action only")
 	case p.is(tok, "where") || p.is(tok, "if"):
 		p.fail(tok, "write , instead", "there is no word %s; conditions are joined by a comma",
 			p.text(tok))
@@ -198,32 +203,25 @@ func isComparison(kind tokenKind) bool { return kind >= tokenEq && kind <= token
 func isArithmetic(kind tokenKind) bool { return kind >= tokenPlus && kind <= tokenPercent }
 
 // literal parses one condition.
-func (p *parser) literal(goal string) Literal {
+func (p *parser) literal() Literal {
 	tok, after := p.peek(), p.peekAt(1)
 	isAtom := tok.kind == tokenName && after.kind == tokenOpen
 	switch {
-	case tok.kind == tokenBang || p.is(tok, "not") && after.kind == tokenName:
-		p.fail(tok, hintNegation, "negation is not supported yet")
-	case isAtom && p.is(tok, "limit"):
-		hint := ""
-		if goal != "" {
-			hint = "give the row limit with the request"
-		}
-		p.fail(tok, hint, "limit is not supported yet")
+	case tok.kind == tokenBang:
+		return p.negation()
+	case p.is(tok, "not") && after.kind == tokenName:
+		p.fail(tok, "write !"+p.text(after)+"(...)", "negation is written `!`")
 	case tok.kind == tokenVariable && after.kind == tokenOpen:
 		p.capitalName(tok, "relation")
 	case tok.kind == tokenQuestion:
 		p.fail(tok, "leave the ? out", "only a query begins with `?`, conditions do not")
 	case (tok.kind == tokenPlus || tok.kind == tokenMinus) && after.kind == tokenName:
 		p.fail(tok, "leave the "+p.text(tok)+" out", "a condition has no sign")
-	case isAtom:
+	case isAtom && !p.comparesCall():
 		atom := p.atom(inBody)
-		op := p.peek().kind
-		if isComparison(op) || isArithmetic(op) && !p.signedAtom() {
-			p.fail(tok, hintArithmetic, "functions are not supported yet")
-		}
 		return Literal{Atom: &atom}
-	case tok.kind == tokenName && !isComparison(after.kind) && !p.isBool(tok):
+	case tok.kind == tokenName && !isAtom && !isComparison(after.kind) &&
+		!isArithmetic(after.kind) && !p.isBool(tok):
 		p.fail(tok, "for instance: "+p.text(tok)+"(X)",
 			"expected `(` and the arguments of %s, found %s", p.text(tok), p.describe(after))
 	case tok.kind == tokenEnd:
@@ -238,9 +236,26 @@ func (p *parser) literal(goal string) Literal {
 	return Literal{}
 }
 
+// negation parses `!relation(term, ...)`.
+func (p *parser) negation() Literal {
+	p.next()
+	switch tok := p.peek(); {
+	case tok.kind == tokenName && p.peekAt(1).kind == tokenOpen && !p.comparesCall():
+	case tok.kind == tokenVariable && p.peekAt(1).kind == tokenOpen:
+		p.capitalName(tok, "relation")
+	case tok.kind == tokenBang:
+		p.fail(tok, "leave both out", "a negation cannot be negated")
+	default:
+		p.fail(tok, "for instance: !r(X); two values differ if X != Y",
+			"expected the relation that is negated, found %s", p.describe(tok))
+	}
+	atom := p.atom(inBody)
+	return Literal{Atom: &atom, Negated: true}
+}
+
 func (p *parser) comparison() Comparison {
 	leftTok := p.peek()
-	left := p.term(inBody)
+	left := p.expression(inBody)
 	op := p.peek()
 	switch {
 	case p.failed:
@@ -255,7 +270,7 @@ func (p *parser) comparison() Comparison {
 	}
 	p.next()
 	rightTok := p.peek()
-	right := p.term(inBody)
+	right := p.expression(inBody)
 	if again := p.peek(); !p.failed && isComparison(again.kind) {
 		p.fail(again, "write two comparisons joined by a comma", "comparisons cannot be chained")
 	}
@@ -286,7 +301,7 @@ func (p *parser) atom(where place) Atom {
 			p.fail(tok, "", "there are more than the %d columns allowed", ColumnsMax)
 			break
 		}
-		a.Terms = append(a.Terms, p.term(where))
+		a.Terms = append(a.Terms, p.argument(where))
 		if p.failed || p.accept(tokenClose) {
 			break
 		}
@@ -319,7 +334,6 @@ func (p *parser) term(where place) Term {
 	default:
 		p.badTerm(tok, where)
 	}
-	p.afterTerm()
 	return t
 }
 
@@ -348,11 +362,10 @@ func (p *parser) number(tok token, sign string) value.Value {
 func (p *parser) badTerm(tok token, where place) {
 	text, after := p.text(tok), p.peek()
 	switch {
-	case tok.kind == tokenName && after.kind == tokenOpen:
-		p.fail(tok, "to join a relation, make it a condition of its own: "+text+"(...)",
-			"functions are not supported yet, and a relation cannot stand here")
-	case tok.kind == tokenName && after.kind == tokenLt && where == inHead:
-		p.fail(tok, hintAggregate, "aggregates are not supported yet")
+	case where == inFact && tok.kind == tokenName && after.kind == tokenOpen:
+		p.fail(tok, "", "a fact has values only, and nothing is computed here")
+	case p.isAggregate(tok):
+		p.fail(tok, hintAggregateRule, "aggregates stand in the head of a rule only")
 	case p.is(tok, "null") || p.is(tok, "nil") || p.is(tok, "none"):
 		p.fail(tok, "leave the fact out instead", "there is no %s", text)
 	case tok.kind == tokenName && after.kind == tokenColon && where != inFact:
@@ -370,37 +383,24 @@ func (p *parser) badTerm(tok token, where place) {
 			"expected a variable or a value, found `)`")
 	case tok.kind == tokenOpenBracket:
 		p.fail(tok, "", "lists are not supported yet")
-	case tok.kind == tokenOpen:
-		p.fail(tok, hintArithmetic,
-			"parentheses cannot be nested; arithmetic is not supported yet")
 	case tok.kind == tokenBang:
-		p.fail(tok, hintNegation, "negation is not supported yet")
-	case tok.kind == tokenMinus && (after.kind == tokenVariable || after.kind == tokenParameter):
-		p.fail(tok, hintArithmetic, "arithmetic is not supported yet")
+		p.fail(tok, "make the negation a condition of its own", "a negation cannot stand here")
 	default:
 		p.fail(tok, "", "expected a variable or a value, found %s", p.describe(tok))
 	}
 }
 
-// afterTerm fails for what may follow a term in later versions.
-func (p *parser) afterTerm() {
+// afterTerm fails for what cannot follow an argument.
+func (p *parser) afterTerm(where place, t Term) {
 	tok, after := p.peek(), p.peekAt(1)
 	switch {
 	case p.failed:
-	case isArithmetic(tok.kind) && !p.signedAtom():
-		p.fail(tok, hintArithmetic, "arithmetic is not supported yet")
+	case isArithmetic(tok.kind) && where == inFact:
+		p.fail(tok, "write the result", "a fact has values only, and nothing is computed here")
 	case tok.kind == tokenColon && (p.is(after, "asc") || p.is(after, "desc")):
-		p.fail(tok, "rows come in ascending order of their columns",
-			"ordering is not supported yet")
+		p.orderedTerm(where, tok, t)
 	case tok.kind == tokenColon:
 		p.fail(tok, "types stand in schemas and behind the parameters of views only",
 			"a type cannot stand here")
 	}
-}
-
-// signedAtom reports whether a fact begins here, so that the sign is not taken
-// for arithmetic.
-func (p *parser) signedAtom() bool {
-	return p.peekAt(1).kind == tokenName &&
-		(p.peekAt(2).kind == tokenOpen || p.peekAt(2).kind == tokenOpenBracket)
 }

@@ -141,6 +141,7 @@ func (p *parser) tuple(row []Term, relation string) []Term {
 func (p *parser) constant() Term {
 	tok := p.peek()
 	t := p.term(inFact)
+	p.afterTerm(inFact, t)
 	switch t.Kind {
 	case Variable:
 		hint := "a string needs quotes: \"" + t.Name + "\""

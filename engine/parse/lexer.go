@@ -26,6 +26,7 @@ const (
 	tokenCloseBracket // ]
 	tokenComma
 	tokenColon
+	tokenSemicolon
 	tokenDot
 	tokenQuestion
 	tokenBang
@@ -91,14 +92,13 @@ var symbols = []struct {
 	{text: "||", kind: tokenBad, hint: "there is no \"or\": write one rule for each alternative"},
 	{text: "|", kind: tokenBad, hint: "there is no \"or\": write one rule for each alternative"},
 	{text: "∨", kind: tokenBad, hint: "there is no \"or\": write one rule for each alternative"},
-	{text: ";", kind: tokenBad, hint: "conditions are joined by a comma, " +
-		"and a statement ends with its line or with a point"},
+	{text: ";", kind: tokenSemicolon},
 	{text: "#", kind: tokenBad, hint: "a comment begins with //"},
 	{text: "≤", kind: tokenBad, hint: "\"at most\" is written <="},
 	{text: "≥", kind: tokenBad, hint: "\"at least\" is written >="},
 	{text: "≠", kind: tokenBad, hint: "\"not equal\" is written !="},
 	{text: "←", kind: tokenBad, hint: "the arrow of a rule is written <-"},
-	{text: "¬", kind: tokenBad, hint: ""},
+	{text: "¬", kind: tokenBad, hint: "negation is written !"},
 	{text: "{", kind: tokenBad, hint: "a fact is written +edge(1, 2), a query ?edge(1, X)"},
 }
 
@@ -276,9 +276,6 @@ func (l *lexer) scanSymbol() tokenKind {
 			continue
 		}
 		if s.kind == tokenBad {
-			if s.text == "¬" {
-				return l.fault(l.at+len(s.text), hintNegation, "negation is not supported yet")
-			}
 			return l.fault(l.at+len(s.text), s.hint,
 				"`%s` is not part of the rule language", s.text)
 		}

@@ -14,6 +14,9 @@ const (
 	ColumnsMax     = 32      // of a relation, and parameters of a view
 	AtomsMax       = 32      // of a body
 	ComparisonsMax = 64      // of a body
+	CallsMax       = 64      // functions and operators of a statement
+	NestingMax     = 32      // of parentheses and calls in an expression
+	WindowMax      = 1_000_000
 	TuplesMax      = 100_000 // of a bulk statement
 	NameBytesMax   = 64      // of a relation, view, column, variable or parameter
 	errorsMax      = 20      // reported of one text

@@ -17,6 +17,10 @@ type parser struct {
 
 	at, end int  // tokens of the statement
 	failed  bool // the statement has its error
+
+	calls int     // in the statement
+	depth int     // of the expression
+	order []Order // of the goal that is being parsed
 }
 
 // newParser cuts src into tokens. The error is of type Errors.
@@ -54,6 +58,7 @@ func (p *parser) eachStatement(parse func()) {
 	for from, count := 0, 0; from < len(p.tokens); count++ {
 		end, next, unclosed := p.statementEnd(from)
 		p.at, p.end, p.failed = from, end, false
+		p.calls, p.depth, p.order = 0, 0, nil
 		switch bad := p.firstBad(); {
 		case count == StatementsMax:
 			p.fail(p.peek(), "send the rest in another text",
@@ -123,7 +128,7 @@ func (p *parser) statementEnd(from int) (end, next, unclosed int) {
 // statement.
 func (p *parser) endsBefore(i int, bracketOpen bool) bool {
 	switch before := p.tokens[i-1].kind; {
-	case before == tokenArrow || before == tokenAssign:
+	case before == tokenArrow || before == tokenAssign || before == tokenSemicolon:
 		return false
 	case bracketOpen:
 		// What cannot stand inside brackets shows that one was forgotten.

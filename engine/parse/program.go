@@ -33,7 +33,7 @@ func (p *parser) programStatement(f *File) {
 	case tok.kind == tokenVariable && after.kind == tokenOpen:
 		p.capitalName(tok, "relation")
 	case tok.kind == tokenBang:
-		p.fail(tok, hintNegation, "a statement cannot begin with a negation")
+		p.fail(tok, "a rule is written r(X) <- e(X), !f(X)", "a statement cannot begin with a negation")
 	default:
 		p.fail(tok, "a program has schemas (+edge(src: int, dst: int)), "+
 			"rules (r(X) <- edge(X, _)), "+

@@ -1,6 +1,9 @@
 package parse
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // This file writes trees as text in one spelling: a blank after each comma,
 // around operators and arrows, nothing else. What it writes parses to the same
@@ -20,8 +23,52 @@ func (t Term) String() string {
 		return "$" + t.Name
 	case Wildcard:
 		return "_"
+	case Expression:
+		return t.Call.String()
+	case Aggregated:
+		return t.Call.aggregateText()
 	}
 	return t.Value.String()
+}
+
+// precedence returns how tightly an operator binds, 0 for a function.
+func precedence(name string) int {
+	switch name {
+	case "+", "-":
+		return 1
+	case "*", "/", "%":
+		return 2
+	}
+	return 0
+}
+
+// String returns the call in its one spelling, with no more parentheses than
+// needed.
+func (c *Call) String() string {
+	level := precedence(c.Name)
+	if level == 0 {
+		return c.Name + tupleText(c.Args)
+	}
+	return operand(c.Args[0], level) + " " + c.Name + " " + operand(c.Args[1], level+1)
+}
+
+// operand returns an operand's text, in parentheses if it binds less tightly than
+// level.
+func operand(t Term, level int) string {
+	if t.Kind == Expression {
+		if inner := precedence(t.Call.Name); inner > 0 && inner < level {
+			return "(" + t.String() + ")"
+		}
+	}
+	return t.String()
+}
+
+func (c *Call) aggregateText() string {
+	text := c.Name + "<" + join(c.Args, ", ")
+	if c.Descending {
+		text += ", desc"
+	}
+	return text + ">"
 }
 
 // String returns the comparison in its one spelling.
@@ -34,7 +81,10 @@ func (a Atom) String() string { return a.Relation.Text + tupleText(a.Terms) }
 
 // String returns the condition in its one spelling.
 func (l Literal) String() string {
-	if l.Atom != nil {
+	switch {
+	case l.Negated:
+		return "!" + l.Atom.String()
+	case l.Atom != nil:
 		return l.Atom.String()
 	}
 	return l.Comparison.String()
@@ -49,7 +99,29 @@ func (q QueryTree) String() string {
 	if len(q.Body) > 0 {
 		text += ", " + join(q.Body, ", ")
 	}
-	return text
+	if len(q.Order) > 0 {
+		text += " order by " + join(q.Order, ", ")
+	}
+	return text + q.Window.String()
+}
+
+// String returns the term and its direction.
+func (o Order) String() string {
+	if o.Descending {
+		return o.Term.String() + " desc"
+	}
+	return o.Term.String()
+}
+
+// String returns " limit 50 offset 10", "" for none.
+func (w Window) String() string {
+	switch {
+	case w.Limit == 0:
+		return ""
+	case w.Offset == 0:
+		return fmt.Sprintf(" limit %d", w.Limit)
+	}
+	return fmt.Sprintf(" limit %d offset %d", w.Limit, w.Offset)
 }
 
 // String returns the declaration in its one spelling.
