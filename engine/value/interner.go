@@ -5,15 +5,18 @@ import (
 	"errors"
 	"hash/maphash"
 	"math/bits"
-	"strings"
 )
 
 // ID stands for one Value inside one Interner. An ID below 1<<31 is that int
 // itself, and the three highest are null and the bools; all other values have a
-// dictionary entry and an ID from 1<<31 up, in the order in which they were first
-// interned. Two IDs of one Interner are equal if and only if their values are, so
-// joins compare IDs alone.
+// dictionary entry and an ID from 1<<31 up. Two IDs of one Interner that are in use
+// are equal if and only if their values are, so joins compare IDs alone. An Interner
+// that is given the same calls gives the same IDs.
 type ID uint32
+
+// IsCounted reports whether the value has a dictionary entry, which goes when nobody
+// retains it.
+func (id ID) IsCounted() bool { return id-firstEntryID < entriesMax }
 
 // The IDs that are the same in every Interner, like those of the ints.
 const (
@@ -25,19 +28,19 @@ const (
 // firstEntryID is the ID of dictionary entry 0; smaller IDs are inline ints.
 const firstEntryID ID = 1 << 31
 
-// ErrFull is returned when all of nearly 2^31 dictionary entries are used, or for a
+// ErrFull is returned when all of nearly 2^31 dictionary entries are in use, or for a
 // string or bytes of 2^29 bytes or more. The interner goes on serving what it holds.
 var ErrFull = errors.New("value: the dictionary of values is full")
 
 const (
-	entriesMax = 1<<31 - 3
+	// Below the IDs that are the same everywhere, some are left to callers that need
+	// IDs for values of their own.
+	entriesMax = 1<<31 - 1<<20
 
 	// Chunks are never copied or moved: growing costs one allocation, however
 	// much is held already.
 	chunkEntries = 4096
-	entryBytes   = 12 // without the text
-	arenaMin     = 4 << 10
-	arenaMax     = 1 << 20
+	entryBytes   = 16 // without the text
 	stringBits   = 29
 	stringMax    = 1<<stringBits - 1
 
@@ -50,10 +53,11 @@ const (
 	depthMax = 20
 )
 
-// Interner gives each distinct Value one ID and keeps the value for ever. Its
-// tables hold no pointers per value, so that the garbage collector's work does
-// not grow with them, and no insertion ever copies a whole table. Values that
-// it returns alias its memory and stay valid for the Interner's life.
+// Interner gives each distinct Value one ID and keeps the value while somebody
+// retains the ID, and until the next Sweep in any case. Its tables hold no pointers
+// per value, so that the garbage collector's work does not grow with them, and no
+// insertion ever copies a whole table. The text of a value that it returned stays
+// valid, even when the interner has given it up.
 //
 // It is for one goroutine at a time. The hash is seeded at random, which keeps
 // writers from choosing strings that collide; IDs do not depend on it.
@@ -61,26 +65,28 @@ type Interner struct {
 	seed    maphash.Seed
 	seedInt uint64
 
-	chunks  []*entryChunk
-	entries uint32
-	limit   uint32 // entriesMax, less in tests
+	chunks []*[chunkEntries]entry
+	made   uint32 // entries ever made: those below are in use or in the free list
+	free   uint32 // first entry of the free list + 1; the link is in an entry's word
+	used   uint32 // entries in use
+	limit  uint32 // entriesMax, less in tests
 
-	// A Builder that was grown once is an append-only arena: the strings cut
-	// from it stay valid while it fills up.
-	arenas     []*strings.Builder
-	arenaBytes int
+	limbo    []uint32 // entries with the flag inLimbo
+	interned int      // new entries since the last Sweep
+
+	texts texts
 
 	directory []*segment // 1<<depth entries, indexed by the hash's top bits
 	depth     uint8
 	slots     int // of all segments
 }
 
-// entryChunk holds entries as two arrays, 12 bytes an entry without padding.
-type entryChunk struct {
-	// word is a non-string's 64 bits, or a string's arena<<32 | offset.
-	word [chunkEntries]uint64
-	// meta is kind<<stringBits | length of the string.
-	meta [chunkEntries]uint32
+// entry is what the dictionary holds of a value, in one place: whoever interns a
+// value reads it and retains it soon after.
+type entry struct {
+	word uint64 // the bits of a value without text, or where the text is
+	meta uint32 // kind<<stringBits | length of the text; 0 in the free list
+	refs uint32 // how often the value is retained, and inLimbo
 }
 
 // segment is an open-addressing table of slots hash<<32 | entry+1; 0 is empty.
@@ -104,8 +110,9 @@ func NewInterner() *Interner {
 }
 
 // Intern returns v's ID, making a dictionary entry if v is new. It copies the
-// text of a new string. The only error is ErrFull. It allocates only when a
-// new value begins a chunk or grows a segment. v must be valid.
+// text of a new string. An entry that nobody retains goes with the next Sweep. The
+// only error is ErrFull. It allocates only when a new value begins a chunk or an
+// arena of texts, or grows a segment. v must be valid.
 func (in *Interner) Intern(v Value) (ID, error) {
 	if id, ok := inline(v); ok {
 		return id, nil
@@ -114,11 +121,10 @@ func (in *Interner) Intern(v Value) (ID, error) {
 	if id, ok := in.find(v, hash); ok {
 		return id, nil
 	}
-	if in.entries == in.limit || len(v.str) > stringMax {
+	if in.used == in.limit || len(v.str) > stringMax {
 		return 0, ErrFull
 	}
-	entry := in.entries
-	in.addEntry(v)
+	entry := in.addEntry(v)
 	in.place(hash, entry)
 	return firstEntryID + ID(entry), nil
 }
@@ -132,8 +138,9 @@ func (in *Interner) Lookup(v Value) (ID, bool) {
 	return in.find(v, in.hash(v))
 }
 
-// Value returns what id stands for; id must come from this Interner. A string
-// value aliases the interner's memory, which never changes.
+// Value returns what id stands for; id must come from this Interner and not have
+// been swept. A string value aliases the interner's memory, which never changes: who
+// keeps it for long keeps an arena of up to 1 MiB, and had better clone it.
 func (in *Interner) Value(id ID) Value {
 	if id < firstEntryID {
 		return Value{kind: Int, bits: uint64(id)}
@@ -163,13 +170,13 @@ func (in *Interner) Compare(a, b ID) int {
 	return Compare(in.Value(a), in.Value(b))
 }
 
-// Len returns the number of dictionary entries; inline ints have none.
-func (in *Interner) Len() int { return int(in.entries) }
+// Len returns the number of dictionary entries in use; inline ints have none.
+func (in *Interner) Len() int { return int(in.used) }
 
 // Bytes returns the memory that the interner holds, in bytes.
 func (in *Interner) Bytes() int {
-	return len(in.chunks)*chunkEntries*entryBytes + in.arenaBytes +
-		8*in.slots + 8*len(in.directory)
+	return len(in.chunks)*chunkEntries*entryBytes + in.texts.bytes +
+		8*in.slots + 8*len(in.directory) + 4*cap(in.limbo)
 }
 
 // inline returns the ID of a value without an entry.
@@ -205,52 +212,41 @@ func (in *Interner) hash(v Value) uint32 {
 	return uint32((high ^ low) >> 16)
 }
 
+// at returns dictionary entry i.
+func (in *Interner) at(i uint32) *entry { return &in.chunks[i/chunkEntries][i%chunkEntries] }
+
 // entry returns the value of dictionary entry i.
 func (in *Interner) entry(i uint32) Value {
-	chunk := in.chunks[i/chunkEntries]
-	word, meta := chunk.word[i%chunkEntries], chunk.meta[i%chunkEntries]
-	kind := Kind(meta >> stringBits)
+	e := in.at(i)
+	kind := Kind(e.meta >> stringBits)
 	if kind != String && kind != Bytes {
-		return Value{kind: kind, bits: word}
+		return Value{kind: kind, bits: e.word}
 	}
-	offset := word & (1<<32 - 1)
-	arena := in.arenas[word>>32].String()
-	return Value{kind: kind, str: arena[offset : offset+uint64(meta&stringMax)]}
+	return Value{kind: kind, str: in.texts.get(e.word, e.meta&stringMax)}
 }
 
-// addEntry appends v to the dictionary, not to the table.
-func (in *Interner) addEntry(v Value) {
-	i := in.entries
-	if int(i/chunkEntries) == len(in.chunks) {
-		in.chunks = append(in.chunks, new(entryChunk))
+// addEntry gives v an entry in the dictionary, not in the table.
+func (in *Interner) addEntry(v Value) uint32 {
+	i := in.free - 1
+	switch {
+	case in.free != 0:
+		in.free = uint32(in.at(i).word)
+	default:
+		i = in.made
+		if int(i/chunkEntries) == len(in.chunks) {
+			in.chunks = append(in.chunks, new([chunkEntries]entry))
+		}
+		in.made++
 	}
-	chunk := in.chunks[i/chunkEntries]
-	chunk.meta[i%chunkEntries] = uint32(v.kind)<<stringBits | uint32(len(v.str))
+	e := in.at(i)
+	e.meta, e.refs, e.word = uint32(v.kind)<<stringBits|uint32(len(v.str)), inLimbo, v.bits
 	if v.kind == String || v.kind == Bytes {
-		chunk.word[i%chunkEntries] = in.store(v.str)
-	} else {
-		chunk.word[i%chunkEntries] = v.bits
+		e.word = in.texts.store(v.str)
 	}
-	in.entries++
-}
-
-// store copies s into the arenas and returns its place, arena<<32 | offset.
-// Arenas double in size up to arenaMax, so that small graphs stay small; a
-// longer string gets an arena of its own.
-func (in *Interner) store(s string) uint64 {
-	last := len(in.arenas) - 1
-	if last < 0 || in.arenas[last].Cap()-in.arenas[last].Len() < len(s) {
-		size := max(min(max(in.arenaBytes, arenaMin), arenaMax), len(s))
-		arena := new(strings.Builder)
-		arena.Grow(size)
-		in.arenas = append(in.arenas, arena)
-		in.arenaBytes += arena.Cap()
-		last++
-	}
-	arena := in.arenas[last]
-	place := uint64(last)<<32 | uint64(arena.Len())
-	arena.WriteString(s)
-	return place
+	in.limbo = append(in.limbo, i)
+	in.interned++
+	in.used++
+	return i
 }
 
 func (in *Interner) newSegment(slots int, depth uint8) *segment {

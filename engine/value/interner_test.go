@@ -153,9 +153,7 @@ func TestInternerCollisions(t *testing.T) {
 	const n = 2 * segmentMax
 	for i := range n {
 		v := OfInt(int64(-1 - i))
-		entry := in.entries
-		in.addEntry(v)
-		in.place(0xffff_ffff, entry)
+		in.place(0xffff_ffff, in.addEntry(v))
 	}
 	if got := in.directory[len(in.directory)-1].used; got != n {
 		t.Errorf("the last segment holds %d, want %d", got, n)
