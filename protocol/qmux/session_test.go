@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heddle-live/heddle/protocol"
+	"github.com/heddle-live/heddle/protocol/sessiontest"
 )
 
 const (
@@ -446,6 +447,24 @@ func TestCloseCarriesCodeAndReason(t *testing.T) {
 			}
 			_ = closing.CloseWithError(8, "again")
 			wantSession(t, context.Cause(closing.Context()), 7, false)
+		})
+	}
+}
+
+// Whoever ends a session, no call on it waits longer.
+func TestBlockedCallsEnd(t *testing.T) {
+	few := Config{RequestStreams: 8, UniStreams: 8}
+	for _, who := range []string{"server", "client", "both"} {
+		t.Run(who, func(t *testing.T) {
+			client, server := pair(t, few, few)
+			sessiontest.BlockedCallsEnd(testContext(t), t, client, server, func() {
+				if who != "server" {
+					_ = client.CloseWithError(7, "bye")
+				}
+				if who != "client" {
+					_ = server.CloseWithError(7, "bye")
+				}
+			})
 		})
 	}
 }

@@ -92,6 +92,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// granted is how many streams a session's peer may hold open at once.
+func (c Config) granted() int64 { return max(c.RequestStreams, 0) + max(c.UniStreams, 0) }
+
 func (c Config) quicConfig() *quicgo.Config {
 	return &quicgo.Config{
 		HandshakeIdleTimeout:             handshakeTimeout,

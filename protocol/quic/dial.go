@@ -45,13 +45,20 @@ func (c DialConfig) tlsConfig() *tls.Config {
 	return base.Clone()
 }
 
-func (c DialConfig) quicConfig() *quicgo.Config {
+func (c DialConfig) withDefaults() DialConfig {
 	if c.UniStreams == 0 {
 		c.UniStreams = DefaultDialUniStreams
 	}
 	if c.RequestStreams == 0 {
 		c.RequestStreams = DefaultUniStreams
 	}
+	return c
+}
+
+// granted is how many streams the server may hold open at once.
+func (c DialConfig) granted() int64 { return max(c.RequestStreams, 0) + max(c.UniStreams, 0) }
+
+func (c DialConfig) quicConfig() *quicgo.Config {
 	return &quicgo.Config{
 		HandshakeIdleTimeout:             handshakeTimeout,
 		MaxIdleTimeout:                   idleTimeout,
@@ -73,13 +80,14 @@ func Dial(ctx context.Context, addr string, cfg DialConfig) (protocol.Session, e
 	if len(cfg.Protocols) == 0 {
 		return nil, fmt.Errorf("%w: Protocols are required", ErrConfig)
 	}
+	cfg = cfg.withDefaults()
 	tlsConfig := cfg.tlsConfig()
 	tlsConfig.NextProtos = cfg.Protocols
 	conn, err := quicgo.DialAddr(ctx, addr, tlsConfig, cfg.quicConfig())
 	if err != nil {
 		return nil, fmt.Errorf("dial %s by QUIC: %w", addr, err)
 	}
-	s := newSession(conn, conn.ConnectionState().TLS.NegotiatedProtocol)
+	s := newSession(conn, conn.ConnectionState().TLS.NegotiatedProtocol, cfg.granted())
 	s.watchNative()
 	return s, nil
 }
@@ -93,6 +101,7 @@ func DialWebTransport(
 	if len(cfg.Protocols) == 0 {
 		return nil, fmt.Errorf("%w: Protocols are required", ErrConfig)
 	}
+	cfg = cfg.withDefaults()
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("WebTransport URL: %w", err)
@@ -138,7 +147,7 @@ func connect(
 		_ = wt.CloseWithError(webtransport.SessionErrorCode(protocol.SessionVersion), "")
 		return nil, fmt.Errorf("server chose none of %q", cfg.Protocols)
 	}
-	s := newSession(conn, token)
+	s := newSession(conn, token, cfg.granted())
 	s.startWebTransport(wt, 0)
 	return s, nil
 }

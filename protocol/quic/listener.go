@@ -171,7 +171,7 @@ func (l *Listener) serve(conn *quicgo.Conn) {
 	case <-conn.Context().Done():
 		return
 	}
-	s := newSession(conn, token)
+	s := newSession(conn, token, l.cfg.granted())
 	s.watchNative()
 	l.run(s)
 }
@@ -229,7 +229,7 @@ func (l *Listener) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s := newSession(conn, token)
+	s := newSession(conn, token, l.cfg.granted())
 	s.requestURI = r.URL.RequestURI()
 	s.connect = capture.stream
 	s.startWebTransport(wt, uint64(capture.stream.StreamID()))

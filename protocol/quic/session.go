@@ -42,17 +42,26 @@ type session struct {
 	uniHeader  []byte
 	bidiHeader []byte
 
+	// receivingMax bounds the streams of the peer that are being received. The
+	// QUIC layer does, too, but for it a stream is over that was reset as one of
+	// a session that is gone, and webtransport-go holds its reader until the
+	// session ends.
+	receivingMax int64
+
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	backlog backlog
 
-	mu      sync.Mutex
-	ended   bool
-	members map[member]struct{} // on WebTransport
+	mu        sync.Mutex
+	ended     bool
+	members   map[member]struct{} // on WebTransport
+	receiving int64               // members that are wtReceiveHalf
 }
 
-func newSession(conn *quicgo.Conn, token string) *session {
-	s := &session{conn: conn, token: token}
+// newSession makes a session whose peer may have granted streams open.
+func newSession(conn *quicgo.Conn, token string, granted int64) *session {
+	// A stream's credit returns a moment before its reader has told us.
+	s := &session{conn: conn, token: token, receivingMax: 2 * granted}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(conn.Context()))
 	return s
 }
@@ -112,7 +121,8 @@ func (s *session) end(cause error) bool {
 	return first
 }
 
-// remember notes members of s; it ends them at once if s has ended.
+// remember notes members of s; it ends them at once if s has ended. A peer with
+// more streams than it can have open loses the session.
 func (s *session) remember(members ...member) error {
 	if !s.isWebTransport() {
 		return nil // they end with their connection
@@ -122,10 +132,17 @@ func (s *session) remember(members ...member) error {
 	if !ended {
 		for _, m := range members {
 			s.members[m] = struct{}{}
+			if _, ok := m.(*wtReceiveHalf); ok {
+				s.receiving++
+			}
 		}
 	}
+	tooMany := s.receiving > s.receivingMax
 	s.mu.Unlock()
-	if !ended {
+	if tooMany && !ended {
+		_ = s.CloseWithError(protocol.SessionProtocolViolation,
+			"streams reset as those of a session that is gone, which goes on")
+	} else if !ended {
 		return nil
 	}
 	for _, m := range members {
@@ -139,8 +156,14 @@ func (s *session) forget(m member) {
 		return
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.members[m]; !ok {
+		return
+	}
 	delete(s.members, m)
-	s.mu.Unlock()
+	if _, ok := m.(*wtReceiveHalf); ok {
+		s.receiving--
+	}
 }
 
 // streamError turns an error of a stream into the vocabulary's.
@@ -208,7 +231,7 @@ func (s *session) AcceptStream(ctx context.Context) (protocol.Stream, error) {
 	if err != nil {
 		return nil, s.openError(ctx, err)
 	}
-	st := wtStream{newWTSendHalf(s, raw), &wtReceiveHalf{s, raw}}
+	st := wtStream{newWTSendHalf(s, raw), &wtReceiveHalf{session: s, raw: raw}}
 	if err := s.remember(st.wtSendHalf, st.wtReceiveHalf); err != nil {
 		return nil, err
 	}
@@ -230,7 +253,7 @@ func (s *session) AcceptUniStream(ctx context.Context) (protocol.ReceiveStream, 
 	if err != nil {
 		return nil, s.openError(ctx, err)
 	}
-	h := &wtReceiveHalf{s, raw}
+	h := &wtReceiveHalf{session: s, raw: raw}
 	if err := s.remember(h); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"sync/atomic"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -191,15 +193,27 @@ type wtRawReceive interface {
 	SetReadDeadline(t time.Time) error
 }
 
+// longPast is a deadline that ends waiting calls at once.
+var longPast = time.Unix(1, 0)
+
 // wtReceiveHalf receives on a stream that webtransport-go sorted out for us.
+//
+// That library holds a Read whose peer has reset the stream as one of a session
+// that is gone until the session ends, and forgets a stream that was cancelled:
+// the end of the session, even of the connection, does not reach such a Read,
+// but a deadline does.
 type wtReceiveHalf struct {
 	session *session
 	raw     wtRawReceive
+	stopped atomic.Pointer[protocol.StreamError]
 }
 
 // Read implements protocol.ReceiveStream.
 func (h *wtReceiveHalf) Read(p []byte) (int, error) {
 	n, err := h.raw.Read(p)
+	if stopped := h.stopped.Load(); stopped != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = stopped
+	}
 	if err != nil {
 		err = h.session.readError(h, err)
 	}
@@ -209,12 +223,18 @@ func (h *wtReceiveHalf) Read(p []byte) (int, error) {
 // Stop implements protocol.ReceiveStream.
 func (h *wtReceiveHalf) Stop(code protocol.StreamCode) {
 	h.session.forget(h)
+	h.stopped.CompareAndSwap(nil, &protocol.StreamError{Code: code})
 	h.raw.CancelRead(webtransport.StreamErrorCode(code))
+	_ = h.raw.SetReadDeadline(longPast)
 }
 
 // SetReadDeadline implements protocol.ReceiveStream.
-func (h *wtReceiveHalf) SetReadDeadline(t time.Time) error { return h.raw.SetReadDeadline(t) }
-
-func (h *wtReceiveHalf) endWithSession() {
-	h.raw.CancelRead(webtransport.StreamErrorCode(protocol.CodeClosed))
+func (h *wtReceiveHalf) SetReadDeadline(t time.Time) error {
+	err := h.raw.SetReadDeadline(t)
+	if h.stopped.Load() != nil {
+		return h.raw.SetReadDeadline(longPast) // Stop may have set it before us
+	}
+	return err
 }
+
+func (h *wtReceiveHalf) endWithSession() { h.Stop(protocol.CodeClosed) }

@@ -2,6 +2,7 @@ package quic
 
 import (
 	"errors"
+	"os"
 	"sync"
 
 	"github.com/quic-go/webtransport-go"
@@ -47,7 +48,7 @@ func (h *wtSendHalf) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := h.raw.Write(p)
-	return n, h.failed(err)
+	return n, h.failed(h.orReset(err))
 }
 
 // TryWrite implements protocol.SendStream.
@@ -87,7 +88,7 @@ func (h *wtSendHalf) pump() {
 		h.pending = nil
 		h.mu.Unlock()
 		_, err := h.raw.Write(b)
-		err = h.failed(err)
+		err = h.failed(h.orReset(err))
 		h.mu.Lock()
 		if err != nil && h.err == nil {
 			h.err = err
@@ -128,6 +129,19 @@ func (h *wtSendHalf) Reset(code protocol.StreamCode) {
 	}
 	h.mu.Unlock()
 	h.raw.CancelWrite(webtransport.StreamErrorCode(code))
+	// A Write whose peer has stopped the stream as one of a session that is gone
+	// is held as wtReceiveHalf says of Read.
+	_ = h.raw.SetWriteDeadline(longPast)
+}
+
+// orReset turns the end by the deadline that Reset sets into its reason.
+func (h *wtSendHalf) orReset(err error) error {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
 }
 
 // SetPriority implements protocol.SendStream; webtransport-go has none.

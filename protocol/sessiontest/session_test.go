@@ -193,3 +193,13 @@ func TestCloseEndsEverything(t *testing.T) {
 		}
 	})
 }
+
+func TestBlockedCallsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		few := Config{UniStreams: 4, BidiStreams: 4}
+		c, s := Pair(few, few)
+		BlockedCallsEnd(ctx, t, c, s, func() { _ = s.CloseWithError(7, "bye") })
+	})
+}
