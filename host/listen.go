@@ -62,9 +62,12 @@ type listeners struct {
 	dataHTTP    *http.Server
 	adminHTTP   *http.Server
 	sessions    atomic.Int64
-	websockets  sync.WaitGroup
 	closing     context.Context // ends WebSocket sessions
 	close       context.CancelCauseFunc
+
+	mu         sync.Mutex
+	closed     bool           // no further WebSocket sessions
+	websockets sync.WaitGroup // grows under mu while not closed
 }
 
 // bind opens all sockets and makes the certificate; nothing is accepted yet.
@@ -223,6 +226,9 @@ func (l *listeners) stopRequests(ctx context.Context, patience time.Duration) {
 
 // closeSessions ends every session, whatever carries it, and waits for them.
 func (l *listeners) closeSessions() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
 	l.close(errors.New("the server is going away"))
 	l.websockets.Wait()
 	if err := l.quic.Close(); err != nil {
@@ -255,7 +261,10 @@ func (l *listeners) serveCertificate(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (l *listeners) serveWebSocket(w http.ResponseWriter, r *http.Request) {
-	l.websockets.Add(1)
+	if !l.enterWebSocket() {
+		http.Error(w, "the server is going away", http.StatusServiceUnavailable)
+		return
+	}
 	defer l.websockets.Done()
 	session, err := qmux.Accept(w, r, qmux.Config{
 		Protocols: lite.VersionNames(), AllowOrigin: allowed,
@@ -267,6 +276,18 @@ func (l *listeners) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	l.session(l.closing, session)
 	_ = session.CloseWithError(protocol.SessionNoError, "")
+}
+
+// enterWebSocket counts one WebSocket session, unless closeSessions has begun: a
+// request may outlive the time that stopRequests gives it.
+func (l *listeners) enterWebSocket() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.websockets.Add(1)
+	return true
 }
 
 // session serves one peer to its end.

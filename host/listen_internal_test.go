@@ -1,12 +1,20 @@
 package host
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 	"time"
+
+	"github.com/heddle-live/heddle/protocol/lite"
+	"github.com/heddle-live/heddle/protocol/quic"
 )
 
 func TestConnectionsMax(t *testing.T) {
@@ -67,5 +75,38 @@ func TestCappedListener(t *testing.T) {
 	}
 	if n := l.open.Load(); n != 1 {
 		t.Errorf("%d connections counted", n)
+	}
+}
+
+// A request for a WebSocket that comes after the sessions were closed begins
+// none: nobody would wait for it.
+func TestWebSocketAfterTheEnd(t *testing.T) {
+	l := &listeners{}
+	l.closing, l.close = context.WithCancelCause(t.Context())
+	socket, err := quic.ListenUDP("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, _, err := quic.DevelopmentCertificate(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.quic, err = quic.Listen(socket, quic.Config{
+		TLS:       &tls.Config{Certificates: []tls.Certificate{certificate}},
+		Protocols: lite.VersionNames(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !l.enterWebSocket() {
+		t.Error("refused before the end")
+	}
+	l.websockets.Done()
+	l.server = &Server{logger: slog.New(slog.DiscardHandler)}
+	l.closeSessions()
+	w := httptest.NewRecorder()
+	l.serveWebSocket(w, httptest.NewRequest("GET", "/", nil))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d", w.Code)
 	}
 }
