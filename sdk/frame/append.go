@@ -126,8 +126,22 @@ func AppendString(dst []byte, v string) []byte { return appendQuoted(appendComma
 // AppendBool appends a cell of a bool column.
 func AppendBool(dst []byte, v bool) []byte { return strconv.AppendBool(appendComma(dst), v) }
 
-// AppendCell appends v, an int64, float64, string or bool, as a cell. Any other
-// type is a fault of the caller and panics.
+// AppendBytes appends a cell of a bytes column: the bytes of v in base64 of RFC 4648
+// with padding.
+func AppendBytes(dst []byte, v string) []byte {
+	dst = append(appendComma(dst), '"')
+	return append(appendBase64(dst, v, cellAlphabet, true), '"')
+}
+
+// AppendTimestamp appends a cell of a timestamp column: its milliseconds since 1970,
+// spelt like an int.
+func AppendTimestamp(dst []byte, ms int64) []byte { return AppendInt(dst, ms) }
+
+// AppendNull appends a cell without a value, which only a nullable column has.
+func AppendNull(dst []byte) []byte { return append(appendComma(dst), "null"...) }
+
+// AppendCell appends v, an int64, float64, string, bool, Bytes, Timestamp or nil, as a
+// cell. Any other type is a fault of the caller and panics.
 func AppendCell(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case int64:
@@ -138,6 +152,12 @@ func AppendCell(dst []byte, v any) []byte {
 		return AppendString(dst, v)
 	case bool:
 		return AppendBool(dst, v)
+	case Bytes:
+		return AppendBytes(dst, string(v))
+	case Timestamp:
+		return AppendTimestamp(dst, int64(v))
+	case nil:
+		return AppendNull(dst)
 	}
 	panic("frame: cell of a type that no column has")
 }

@@ -153,6 +153,8 @@ func TestAppendAllocations(t *testing.T) {
 		buf = exampleFrame(buf[:0])
 		buf = AppendFloat(buf, 1e-7)
 		buf = AppendString(buf, "a\nb")
+		buf = AppendBytes(buf, "a\x00b\xff")
+		buf = AppendNull(AppendTimestamp(buf, 7))
 	}); n != 0 {
 		t.Errorf("appending a frame allocates %v times", n)
 	}
@@ -162,11 +164,15 @@ func TestMetaRoundTrip(t *testing.T) {
 	for _, m := range []*Meta{
 		{
 			View: "hot", Schema: 3, Text: "view hot($head: int) := ?r1($head, Y)",
-			Parameters: []Column{{"head", Int}}, Columns: []Column{{"head", Int}, {"Y", String}},
+			Parameters: []Column{{Name: "head", Type: Int}},
+			Columns:    []Column{{Name: "head", Type: Int}, {Name: "Y", Type: String, Nullable: true}},
 		},
 		{
 			View: "v", Text: `"`, Parameters: []Column{}, Columns: []Column{},
-			Parts: []Part{{"b", []Column{{"x", Bool}}}, {"a", []Column{{"y", Float}}}},
+			Parts: []Part{
+				{"b", []Column{{Name: "x", Type: BytesType}}},
+				{"a", []Column{{Name: "y", Type: TimestampType}}},
+			},
 		},
 	} {
 		b := AppendMeta(nil, m)
@@ -177,7 +183,7 @@ func TestMetaRoundTrip(t *testing.T) {
 	}
 	text := `{"columns":[{"type":"decimal","name":"d","more":1}],"view":"v","x":[{}]}`
 	m, err := ParseMeta([]byte(text))
-	if err != nil || len(m.Columns) != 1 || m.Columns[0] != (Column{"d", Untyped}) {
+	if err != nil || len(m.Columns) != 1 || m.Columns[0] != (Column{Name: "d"}) {
 		t.Errorf("unknown type: %+v, %v", m, err)
 	}
 	for _, bad := range []string{
@@ -214,7 +220,7 @@ func BenchmarkAppendFrame(b *testing.B) {
 
 func BenchmarkParseFrame(b *testing.B) {
 	payload := exampleFrame(nil)
-	meta := &Meta{View: "hot", Columns: []Column{{"head", Int}, {"Y", Int}}}
+	meta := &Meta{View: "hot", Columns: []Column{{Name: "head", Type: Int}, {Name: "Y", Type: Int}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := ParseFrame(payload, meta); err != nil {

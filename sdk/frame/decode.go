@@ -2,7 +2,8 @@ package frame
 
 import "fmt"
 
-// Row is one row: a cell for each column, each an int64, float64, string or bool.
+// Row is one row: a cell for each column, each an int64, float64, string, bool, Bytes
+// or Timestamp, or nil in a nullable column.
 type Row = []any
 
 // Rows is what a frame says about the rows of one unit: of the view itself, of
@@ -36,7 +37,7 @@ type Frame struct {
 
 // ParseFrame reads one frame. Columns of meta type the cells; with a nil meta
 // integers become int64, other numbers float64 and strings stay strings, so
-// that integers beyond 2^53-1 are seen as strings. Unknown members are skipped.
+// that integers beyond 2^53-1 and bytes are seen as strings. Unknown members are skipped.
 // A missing revision, a cell of another type than its column's and a row of
 // another width are errors wrapping ErrFrame.
 func ParseFrame(payload []byte, meta *Meta) (*Frame, error) {
@@ -128,11 +129,11 @@ func (p frameParser) rows(what string, columns []Column) ([]Row, error) {
 	err := p.array(what, func() error {
 		row := make(Row, 0, max(len(columns), 1))
 		err := p.array("row", func() error {
-			t := Untyped
+			column := untyped
 			if len(row) < len(columns) {
-				t = columns[len(row)].Type
+				column = columns[len(row)]
 			}
-			c, err := p.cell(t)
+			c, err := p.cell(column)
 			row = append(row, c)
 			return err
 		})
@@ -159,7 +160,7 @@ func (p frameParser) stale() (*Stale, error) {
 		case "row":
 			out.Row = Row{}
 			err = p.array(name, func() error {
-				c, err := p.cell(Untyped)
+				c, err := p.cell(untyped)
 				out.Row = append(out.Row, c)
 				return err
 			})

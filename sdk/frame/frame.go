@@ -7,25 +7,42 @@
 // the vectors in testdata are read by sdk/js as well.
 package frame
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // Type is the static type of a key parameter or of a column.
 type Type uint8
 
 // The types of format 1. Untyped is what a reader uses that has no Meta.
 const (
-	Untyped Type = iota
-	Int          // Go int64; outside ±(2^53-1) a decimal string in JSON
-	Float        // Go float64, finite, never -0
-	String       // Go string, UTF-8
-	Bool         // Go bool
+	Untyped       Type = iota
+	Int                // Go int64; outside ±(2^53-1) a decimal string in JSON
+	Float              // Go float64, finite, never -0
+	String             // Go string, UTF-8
+	Bool               // Go bool
+	BytesType          // Bytes; base64 in JSON
+	TimestampType      // Timestamp; like an int in JSON
 )
+
+// Bytes is a cell or key of type bytes: a string of any bytes, so that it can be
+// compared and is never changed.
+type Bytes string
+
+// Timestamp is a cell or key of type timestamp: milliseconds since 1970 in UTC.
+type Timestamp int64
+
+// Time returns the timestamp as a time in UTC.
+func (t Timestamp) Time() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
 var typeNames = [...]string{
 	Untyped: "untyped", Int: "int", Float: "float", String: "string", Bool: "bool",
+	BytesType: "bytes", TimestampType: "timestamp",
 }
 
-// String returns the spelling that track meta uses: "int", "float", "string", "bool".
+// String returns the spelling that track meta uses: "int", "float", "string", "bool",
+// "bytes", "timestamp".
 func (t Type) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t]

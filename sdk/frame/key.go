@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
@@ -50,8 +51,22 @@ func plainKeyByte(c byte) bool {
 		c == '_' || c == '-'
 }
 
-// AppendKey appends the segment of v, which must be an int64, float64, string
-// or bool; other kinds and floats that are not finite are errors wrapping ErrKey.
+// AppendKeyBytes appends the key segment of the bytes of v: base64url of RFC 4648
+// without padding, and "~" for none.
+func AppendKeyBytes(dst []byte, v string) []byte {
+	if v == "" {
+		return append(dst, '~')
+	}
+	return appendBase64(dst, v, keyAlphabet, false)
+}
+
+// AppendKeyTimestamp appends the key segment of a timestamp: its milliseconds since
+// 1970, spelt like an int.
+func AppendKeyTimestamp(dst []byte, ms int64) []byte { return AppendKeyInt(dst, ms) }
+
+// AppendKey appends the segment of v, which must be an int64, int, float64, string,
+// bool, Bytes or Timestamp; other kinds and floats that are not finite are errors
+// wrapping ErrKey.
 func AppendKey(dst []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case int64:
@@ -70,6 +85,10 @@ func AppendKey(dst []byte, v any) ([]byte, error) {
 		return AppendKeyString(dst, v), nil
 	case bool:
 		return AppendKeyBool(dst, v), nil
+	case Bytes:
+		return AppendKeyBytes(dst, string(v)), nil
+	case Timestamp:
+		return AppendKeyTimestamp(dst, int64(v)), nil
 	}
 	return dst, fmt.Errorf("%w: values of type %T are no keys", ErrKey, v)
 }
@@ -102,14 +121,14 @@ func SplitKey(key string) ([]string, error) {
 }
 
 // ParseKey returns the value that segment spells as a parameter of type t: an
-// int64, float64, string or bool. Each value has one spelling; any other is an
-// error wrapping ErrKey, so that two subscriptions to one key have one name.
+// int64, float64, string, bool, Bytes or Timestamp. Each value has one spelling; any
+// other is an error wrapping ErrKey, so that two subscriptions to one key have one name.
 func ParseKey(segment string, t Type) (any, error) {
 	switch t {
-	case Int:
+	case Int, TimestampType:
 		v, err := strconv.ParseInt(segment, 10, 64)
 		if err == nil && spells(segment, AppendKeyInt(make([]byte, 0, 24), v)) {
-			return v, nil
+			return intCell(v, t), nil
 		}
 	case Float:
 		v, err := strconv.ParseFloat(segment, 64)
@@ -124,6 +143,13 @@ func ParseKey(segment string, t Type) (any, error) {
 	case Bool:
 		if segment == "true" || segment == "false" {
 			return segment == "true", nil
+		}
+	case BytesType:
+		if segment == "~" {
+			return Bytes(""), nil
+		}
+		if v, ok := parseBase64(segment, base64.RawURLEncoding); ok && v != "" {
+			return v, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: %q is not the spelling of a key of type %v", ErrKey, segment, t)

@@ -46,12 +46,19 @@ func TestKeyVectors(t *testing.T) {
 	for _, v := range vectors.Valid {
 		t.Run("valid/"+v.Type+"/"+v.Segment, func(t *testing.T) {
 			want := v.Value
-			if v.Type == "int" {
+			switch v.Type {
+			case "int", "timestamp":
 				n, err := strconv.ParseInt(want.(string), 10, 64)
 				if err != nil {
 					t.Fatal(err)
 				}
-				want = n
+				want = intCell(n, typeOf(t, v.Type))
+			case "bytes":
+				b, ok := ParseBase64(want.(string))
+				if !ok {
+					t.Fatalf("%q is not base64", want)
+				}
+				want = b
 			}
 			got, err := ParseKey(v.Segment, typeOf(t, v.Type))
 			if err != nil || got != want {

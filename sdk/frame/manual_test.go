@@ -48,17 +48,22 @@ func TestManualShowsWhatIsWritten(t *testing.T) {
 }
 
 // manualMeta gives types to the one frame of the manual that needs them: only
-// by its column is a large int told from a string.
+// by its column is a large int told from a string, and null allowed.
 func manualMeta(t *testing.T, text []byte) *Meta {
 	t.Helper()
 	var f struct{ Snapshot [][]any }
 	if err := json.Unmarshal(text, &f); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Snapshot) > 0 && len(f.Snapshot[0]) == 4 {
-		return &Meta{
-			View: "v", Columns: []Column{{"n", Int}, {"f", Float}, {"s", String}, {"b", Bool}},
-		}
+	if len(f.Snapshot) > 0 && len(f.Snapshot[0]) == 6 {
+		return &Meta{View: "v", Columns: []Column{
+			{Name: "n", Type: Int},
+			{Name: "f", Type: Float},
+			{Name: "s", Type: String},
+			{Name: "b", Type: Bool},
+			{Name: "d", Type: BytesType},
+			{Name: "t", Type: TimestampType, Nullable: true},
+		}}
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 type Column struct {
 	Name string
 	Type Type // Untyped if the reader does not know the spelling
+	// Nullable columns may hold null. A parameter is never nullable.
+	Nullable bool
 }
 
 // Meta is the one frame of a track meta: what a reader needs to know of a view.
@@ -69,6 +71,9 @@ func appendColumns(dst []byte, columns []Column) []byte {
 	for _, c := range columns {
 		dst = appendQuoted(append(appendComma(dst), `{"name":`...), c.Name)
 		dst = appendQuoted(append(dst, `,"type":`...), c.Type.String())
+		if c.Nullable {
+			dst = append(dst, `,"nullable":true`...)
+		}
 		dst = append(dst, '}')
 	}
 	return append(dst, ']')
@@ -127,6 +132,8 @@ func (s *scanner) columns(what string) ([]Column, error) {
 				var spelling string
 				spelling, err = s.text(name)
 				c.Type, _ = TypeOf(spelling)
+			case "nullable":
+				c.Nullable, err = s.flag(name)
 			default:
 				s.raw()
 			}

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Compare orders rows as snapshots do: cell by cell, ints and floats by
-// magnitude, strings by their UTF-8 bytes, false before true. Cells of
-// different kinds, which one typed column never has, are ordered numbers,
-// strings, bools; a shorter row comes before its extensions.
+// Compare orders rows as snapshots do: cell by cell, null first, ints, floats and
+// timestamps by magnitude, strings by their UTF-8 bytes, bytes by bytes, false before
+// true. Cells of different kinds, which one typed column never has, are ordered numbers,
+// strings, bools, bytes, timestamps; a shorter row comes before its extensions.
 func Compare(a, b Row) int {
 	for i := range min(len(a), len(b)) {
 		if c := compareCells(a[i], b[i]); c != 0 {
@@ -42,6 +42,14 @@ func compareCells(a, b any) int {
 		if b, ok := b.(bool); ok {
 			return cmp.Compare(truth(a), truth(b))
 		}
+	case Bytes:
+		if b, ok := b.(Bytes); ok {
+			return cmp.Compare(a, b)
+		}
+	case Timestamp:
+		if b, ok := b.(Timestamp); ok {
+			return cmp.Compare(a, b)
+		}
 	}
 	return cmp.Compare(rank(a), rank(b))
 }
@@ -63,8 +71,12 @@ func rank(c any) Type {
 		return String
 	case bool:
 		return Bool
+	case Bytes:
+		return BytesType
+	case Timestamp:
+		return TimestampType
 	}
-	return Untyped
+	return Untyped // null
 }
 
 // sorted returns rows in order and without duplicates: rows itself if it is so

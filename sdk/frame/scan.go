@@ -159,19 +159,20 @@ func (s *scanner) flag(what string) (bool, error) {
 	}
 }
 
-// cell consumes one cell of a column of type t.
-func (s *scanner) cell(t Type) (any, error) {
+// untyped is the column of a cell of which nothing is known.
+var untyped = Column{Type: Untyped, Nullable: true}
+
+// cell consumes one cell of a column.
+func (s *scanner) cell(column Column) (any, error) {
+	t := column.Type
 	switch c := s.peek(); {
 	case c == '"':
-		v, err := s.text("cell")
-		if err != nil || t == String || t == Untyped {
-			return v, err
+		text, err := s.text("cell")
+		if err != nil {
+			return nil, err
 		}
-		if t == Int {
-			n, err := strconv.ParseInt(v, 10, 64)
-			if err == nil && (n > maxExact || n < -maxExact) && strconv.FormatInt(n, 10) == v {
-				return n, nil
-			}
+		if v, ok := textCell(text, t); ok {
+			return v, nil
 		}
 	case c == 't' || c == 'f':
 		v, err := s.flag("cell")
@@ -180,17 +181,46 @@ func (s *scanner) cell(t Type) (any, error) {
 		}
 	case c == '-' || c >= '0' && c <= '9':
 		return numberCell(string(s.raw()), t)
+	case c == 'n':
+		s.raw()
+		if column.Nullable || t == Untyped {
+			return nil, nil
+		}
 	default:
-		return nil, fmt.Errorf("%w: a cell is no number, string or bool", ErrFrame)
+		return nil, fmt.Errorf("%w: a cell is no number, string, bool or null", ErrFrame)
 	}
 	return nil, fmt.Errorf("%w: a cell is not of its column's type %v", ErrFrame, t)
 }
 
+// textCell returns the cell of a type that stands as a string.
+func textCell(text string, t Type) (any, bool) {
+	switch t {
+	case String, Untyped:
+		return text, true
+	case BytesType:
+		return ParseBase64(text)
+	case Int, TimestampType:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n <= maxExact && n >= -maxExact || strconv.FormatInt(n, 10) != text {
+			return nil, false
+		}
+		return intCell(n, t), true
+	}
+	return nil, false
+}
+
+func intCell(n int64, t Type) any {
+	if t == TimestampType {
+		return Timestamp(n)
+	}
+	return n
+}
+
 func numberCell(raw string, t Type) (any, error) {
-	if t == Int || t == Untyped {
+	if t == Int || t == TimestampType || t == Untyped {
 		n, err := strconv.ParseInt(raw, 10, 64)
 		if err == nil && n <= maxExact && n >= -maxExact {
-			return n, nil
+			return intCell(n, t), nil
 		}
 	}
 	if t == Float || t == Untyped {
