@@ -5,17 +5,22 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
 )
 
-// parseTransaction reads facts from program text and checks them.
-func parseTransaction(program *analysis.Program, text string) ([]Op, error) {
+// parseTransaction reads statements from program text and checks them.
+func parseTransaction(program *analysis.Program, text string) ([]analysis.Statement, error) {
 	tree, err := parse.Transaction(text)
 	if err != nil {
 		return nil, err
 	}
-	return analysis.CheckTransaction(program, tree)
+	ops, err := analysis.CheckTransaction(program, tree)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Plain(ops), nil
 }
 
 // parseQuery reads a query from text and checks it.

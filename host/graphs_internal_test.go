@@ -111,7 +111,9 @@ func (s *someGraphs) transact(name, text string) error {
 	if err != nil {
 		return admin.ErrProgramChanged // the text was right for another program
 	}
-	_, err = s.Transact(s.t.Context(), name, admin.Transaction{Program: program, Ops: ops})
+	_, err = s.Transact(s.t.Context(), name, admin.Transaction{
+		Program: program, Statements: []analysis.Statement{{Ops: ops}},
+	})
 	return err
 }
 
