@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -42,8 +43,22 @@ type Limits struct {
 // adminKeyBytesMin is the shortest admin key that New accepts.
 const adminKeyBytesMin = 16
 
-// callerAdmin is the caller of every request that carries the admin key.
-const callerAdmin = "admin"
+// callerAdmin is the caller of every request that carries the admin key, callerData
+// of every other one.
+const (
+	callerAdmin = "admin"
+	callerData  = "data"
+)
+
+// withoutKey marks the context of a request to a listener that asks for no key.
+type withoutKey struct{}
+
+func callerOf(r *http.Request) string {
+	if r.Context().Value(withoutKey{}) != nil {
+		return callerData
+	}
+	return callerAdmin
+}
 
 // API serves the routes. Immutable after New and safe for concurrent use.
 type API struct {
@@ -121,8 +136,8 @@ func (a *API) AdminHandler() http.Handler {
 	return a.handler(func(r *route) bool { return true }, true)
 }
 
-// DataHandler serves the routes that need no key: queries by the pages of this
-// host. The caller mounts it at /v1/ of the data listener.
+// DataHandler serves the routes that need no key: queries and actions by the pages
+// of this host. The caller mounts it at /v1/ of the data listener.
 func (a *API) DataHandler() http.Handler {
 	public := a.handler(func(r *route) bool { return r.right == rightPublic }, false)
 	return LoopbackOnly(crossOrigin(public))
@@ -138,10 +153,12 @@ func (a *API) handler(chosen func(*route) bool, keyed bool) http.Handler {
 		if !chosen(r) {
 			continue
 		}
-		adapter.Handle(&huma.Operation{Method: r.method, Path: r.path}, func(ctx huma.Context) {
-			request, w := humachi.Unwrap(ctx)
-			a.serve(r, keyed, w, request)
-		})
+		for _, path := range r.patterns() {
+			adapter.Handle(&huma.Operation{Method: r.method, Path: path}, func(ctx huma.Context) {
+				request, w := humachi.Unwrap(ctx)
+				a.serve(r, keyed, w, request)
+			})
+		}
 	}
 	unknown := &route{right: rightKey, handle: (*API).unknownRoute}
 	mux.NotFound(func(w http.ResponseWriter, r *http.Request) {
@@ -175,6 +192,8 @@ func (a *API) serve(route *route, keyed bool, w http.ResponseWriter, r *http.Req
 	err := error(nil)
 	if keyed {
 		err = a.authorise(route.right, r)
+	} else {
+		r = r.WithContext(context.WithValue(r.Context(), withoutKey{}, true))
 	}
 	if err == nil && len(route.flags) == 0 && r.URL.RawQuery != "" && route.right != rightOpen {
 		_, err = queryFlags(r, nil)
@@ -249,7 +268,8 @@ func (a *API) unknownRoute(_ http.ResponseWriter, r *http.Request) error {
 func (a *API) wrongMethod(chosen func(*route) bool, w http.ResponseWriter, r *http.Request) error {
 	var methods []string
 	for i := range a.routes {
-		if chosen(&a.routes[i]) && pathMatches(a.routes[i].path, r.URL.Path) {
+		matches := func(pattern string) bool { return pathMatches(pattern, r.URL.Path) }
+		if chosen(&a.routes[i]) && slices.ContainsFunc(a.routes[i].patterns(), matches) {
 			methods = append(methods, a.routes[i].method)
 		}
 	}
@@ -260,8 +280,14 @@ func (a *API) wrongMethod(chosen func(*route) bool, w http.ResponseWriter, r *ht
 		shortened(r.Method), shortened(r.URL.Path), strings.Join(methods, ", "))
 }
 
-// pathMatches reports whether path fits a route's pattern; {x} fits one segment.
+// pathMatches reports whether path fits a pattern; {x} fits one segment, and * all
+// that follow.
 func pathMatches(pattern, path string) bool {
+	if start, rest := strings.CutSuffix(pattern, "/*"); rest {
+		n := strings.Count(start, "/") + 1
+		segments := strings.Split(path, "/")
+		return len(segments) > n && pathMatches(start, strings.Join(segments[:n], "/"))
+	}
 	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
 	return slices.EqualFunc(want, got, func(w, g string) bool {
 		return w == g || strings.HasPrefix(w, "{") && g != ""

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -97,41 +98,58 @@ func pathValue(r *http.Request, name string) string {
 	return v
 }
 
-// queryFlags reads a route's query parameters, which are all booleans:
-// ?dry_run, ?dry_run=true, ?dry_run=false. Unknown names and other values are errors.
+// queryFlags reads the booleans among a route's query parameters: ?dry_run,
+// ?dry_run=true, ?dry_run=false. Unknown names and other values are errors.
 func queryFlags(r *http.Request, known []flag) (map[string]bool, error) {
+	flags, _, err := queryValues(r, known)
+	return flags, err
+}
+
+// queryValues reads a route's query parameters, which are booleans or numbers.
+func queryValues(r *http.Request, known []flag) (
+	flags map[string]bool, numbers map[string]uint64, err error,
+) {
 	if r.URL.RawQuery == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, newProblem(http.StatusBadRequest, "parameter_invalid",
+		return nil, nil, newProblem(http.StatusBadRequest, "parameter_invalid",
 			"the query string cannot be read: %s", err)
 	}
 	names := make([]string, len(known))
 	for i, f := range known {
 		names[i] = f.name
 	}
-	flags := make(map[string]bool, len(values))
+	flags, numbers = make(map[string]bool, len(values)), map[string]uint64{}
 	for name, list := range values {
-		if !slices.Contains(names, name) {
+		at := slices.Index(names, name)
+		if at < 0 {
 			fallback := "this route takes " + strings.Join(names, ", ")
 			if len(names) == 0 {
 				fallback = "this route takes none"
 			}
-			return nil, newProblem(http.StatusBadRequest, "parameter_unknown",
+			return nil, nil, newProblem(http.StatusBadRequest, "parameter_unknown",
 				"unknown query parameter %q", shortened(name)).
 				withHint("%s", didYouMean(name, names, fallback))
 		}
-		switch v := list[len(list)-1]; v {
+		v := list[len(list)-1]
+		if known[at].number {
+			if numbers[name], err = strconv.ParseUint(v, 10, 63); err != nil {
+				return nil, nil, newProblem(http.StatusBadRequest, "parameter_invalid",
+					"query parameter %s: expected a number from 0 on, got %q", name, shortened(v))
+			}
+			continue
+		}
+		switch v {
 		case "true", "1", "":
 			flags[name] = true
 		case "false", "0":
 			flags[name] = false
 		default:
-			return nil, newProblem(http.StatusBadRequest, "parameter_invalid",
+			return nil, nil, newProblem(http.StatusBadRequest, "parameter_invalid",
 				"query parameter %s: expected true or false, got %q", name, shortened(v))
 		}
 	}
-	return flags, nil
+	return flags, numbers, nil
 }

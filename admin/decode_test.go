@@ -71,11 +71,11 @@ func TestDecodeTransaction(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			ops, text, err := decodeTransaction(testProgram(), tt.body)
-			if err != nil || text != "" {
-				t.Fatalf("text %q, error %v", text, err)
+			d, err := decodeTransaction(testProgram(), tt.body)
+			if err != nil || d.text != "" {
+				t.Fatalf("text %q, error %v", d.text, err)
 			}
-			if got := opsText(ops); got != tt.want {
+			if got := opsText(d.ops); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
@@ -83,9 +83,9 @@ func TestDecodeTransaction(t *testing.T) {
 }
 
 func TestDecodeTransactionProgram(t *testing.T) {
-	ops, text, err := decodeTransaction(testProgram(), `{"program":"+edge(1, 2)\n"}`)
-	if err != nil || len(ops) != 0 || text != "+edge(1, 2)\n" {
-		t.Errorf("ops %v, text %q, error %v", ops, text, err)
+	d, err := decodeTransaction(testProgram(), `{"program":"+edge(1, 2)\n","expect_revision":"7"}`)
+	if err != nil || len(d.ops) != 0 || d.text != "+edge(1, 2)\n" || *d.atRevision != 7 {
+		t.Errorf("%+v, error %v", d, err)
 	}
 }
 
@@ -142,10 +142,10 @@ func TestDecodeTransactionRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			ops, _, err := decodeTransaction(testProgram(), tt.body)
+			d, err := decodeTransaction(testProgram(), tt.body)
 			p, ok := errors.AsType[*Problem](err)
 			if !ok {
-				t.Fatalf("ops %v, error %v: want a Problem", ops, err)
+				t.Fatalf("ops %v, error %v: want a Problem", d.ops, err)
 			}
 			text := p.Text()
 			if p.Code != tt.code || !strings.Contains(text, tt.want) {
@@ -160,7 +160,7 @@ func TestDecodeTransactionRefuses(t *testing.T) {
 
 func TestDecodeTransactionNamesRows(t *testing.T) {
 	body := "{\"insert\": {\"edge\": [\n  [1, 2],\n  [3, \"x\"]\n]}}"
-	_, _, err := decodeTransaction(testProgram(), body)
+	_, err := decodeTransaction(testProgram(), body)
 	p, _ := errors.AsType[*Problem](err)
 	want := Detail{
 		Message: `row 2 of edge, column dst: expected an int, got "x"`, Location: "insert.edge[1]",
@@ -174,7 +174,7 @@ func TestDecodeTransactionNamesRows(t *testing.T) {
 
 func TestDecodeTransactionCountsAllRows(t *testing.T) {
 	body := `{"insert":{"edge":[` + strings.Repeat(`["a","b"],`, 50) + `[1,2]]}}`
-	_, _, err := decodeTransaction(testProgram(), body)
+	_, err := decodeTransaction(testProgram(), body)
 	p, _ := errors.AsType[*Problem](err)
 	if p == nil || len(p.Errors) != errorsMax || p.ErrorCount != 100 {
 		t.Fatalf("got %+v, want %d errors of 100", p, errorsMax)
@@ -310,7 +310,7 @@ func FuzzDecodeTransaction(f *testing.F) {
 	f.Add(`{"insert":{"edge":[[1,{"a":[null]}],{}]}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		program := testProgram()
-		ops, _, err := decodeTransaction(program, body)
+		d, err := decodeTransaction(program, body)
 		if err != nil {
 			p, ok := errors.AsType[*Problem](err)
 			if !ok || p.Status < 400 || p.Detail == "" {
@@ -318,7 +318,7 @@ func FuzzDecodeTransaction(f *testing.F) {
 			}
 			return
 		}
-		checkOps(t, program, ops)
+		checkOps(t, program, d.ops)
 	})
 }
 
@@ -367,7 +367,7 @@ func BenchmarkDecodeTransaction(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {
-				if _, _, err := decodeTransaction(program, body); err != nil {
+				if _, err := decodeTransaction(program, body); err != nil {
 					b.Fatal(err)
 				}
 			}

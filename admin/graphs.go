@@ -23,6 +23,7 @@ type graphDetail struct {
 	GraphInfo
 	Relations []relationInfo `json:"relations" doc:"In the program's order"`
 	Views     []viewInfo     `json:"views" doc:"In the program's order"`
+	Actions   []actionInfo   `json:"actions" doc:"In the program's order"`
 }
 
 type relationInfo struct {
@@ -34,7 +35,19 @@ type relationInfo struct {
 type viewInfo struct {
 	Name       string       `json:"name"`
 	Parameters []ColumnInfo `json:"parameters" doc:"What makes a key, in order"`
-	Columns    []ColumnInfo `json:"columns" doc:"The columns of its rows"`
+	Columns    []ColumnInfo `json:"columns" doc:"The columns of its rows; none of a view with parts"`
+	Parts      []partInfo   `json:"parts,omitempty" doc:"Its named parts, in order"`
+	Text       string       `json:"text" doc:"As declared"`
+}
+
+type partInfo struct {
+	Name    string       `json:"name"`
+	Columns []ColumnInfo `json:"columns" doc:"The columns of its rows"`
+}
+
+type actionInfo struct {
+	Name       string       `json:"name"`
+	Parameters []ColumnInfo `json:"parameters" doc:"What makes its key, in order"`
 	Text       string       `json:"text" doc:"As declared"`
 }
 
@@ -134,14 +147,30 @@ func (a *API) getGraph(w http.ResponseWriter, r *http.Request) error {
 }
 
 func describe(info GraphInfo, program *analysis.Program) graphDetail {
-	d := graphDetail{GraphInfo: info, Relations: []relationInfo{}, Views: []viewInfo{}}
+	d := graphDetail{
+		GraphInfo: info, Relations: []relationInfo{}, Views: []viewInfo{}, Actions: []actionInfo{},
+	}
 	for _, r := range program.Relations {
 		d.Relations = append(d.Relations, relationInfo{r.Name, Columns(r.Columns), r.Derived})
 	}
 	for _, v := range program.Views {
-		d.Views = append(d.Views, viewInfo{
-			v.Name, Columns(v.Parameters), Columns(v.Query().Columns),
-			strings.TrimSpace(v.Text),
+		view := viewInfo{
+			Name: v.Name, Parameters: Columns(v.Parameters), Columns: []ColumnInfo{},
+			Text: strings.TrimSpace(v.Text),
+		}
+		for _, part := range v.Parts {
+			columns := Columns(part.Query.Columns)
+			if part.Name == "" {
+				view.Columns = columns
+				break
+			}
+			view.Parts = append(view.Parts, partInfo{part.Name, columns})
+		}
+		d.Views = append(d.Views, view)
+	}
+	for _, action := range program.Actions {
+		d.Actions = append(d.Actions, actionInfo{
+			action.Name, Columns(action.Parameters), strings.TrimSpace(action.Text),
 		})
 	}
 	return d

@@ -10,6 +10,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"github.com/heddle-live/heddle/engine"
 )
 
 // loadRows writes a CSV file as one transaction. The file is decoded as it
@@ -22,8 +24,8 @@ func (a *API) loadRows(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	header, given := flags["header"]
-	tx := Transaction{Caller: callerAdmin}
-	if tx.IdempotencyKey, err = idempotencyKey(r); err != nil {
+	tx, err := a.transaction(r, "load-rows")
+	if err != nil {
 		return err
 	}
 	if tx.Program, err = a.service.Schema(graph); err != nil {
@@ -44,7 +46,9 @@ func (a *API) loadRows(w http.ResponseWriter, r *http.Request) error {
 	}
 	plain, err := unpack(sent, a.limits.LoadBytes)
 	if err == nil {
-		tx.Ops, err = decodeCSV(plain, relation, header || !given, a.limits.LoadRows)
+		var ops []Op
+		ops, err = decodeCSV(plain, relation, header || !given, a.limits.LoadRows)
+		tx.Statements = engine.Plain(ops)
 	}
 	if err != nil {
 		// The rest is read as well: a client that is still sending would see a

@@ -163,10 +163,14 @@ func parameters(r *route) []*huma.Param {
 		}
 	}
 	for _, f := range r.flags {
-		list = append(list, &huma.Param{
-			Name: f.name, In: "query", Description: f.description, AllowEmptyValue: true,
+		p := &huma.Param{
+			Name: f.name, In: "query", Description: f.description, AllowEmptyValue: !f.number,
 			Schema: &huma.Schema{Type: huma.TypeBoolean},
-		})
+		}
+		if f.number {
+			p.Schema = &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: new(0.0)}
+		}
+		list = append(list, p)
 	}
 	if r.idempotent {
 		most := idempotencyKeyBytesMax

@@ -140,6 +140,10 @@ var sentinels = []struct {
 	retryAfter int
 }{
 	{ErrExists, 409, "exists", "", 0},
+	{
+		ErrPrecondition, 409, "precondition_failed",
+		"read again, decide again, and send the revision of what you read", 0,
+	},
 	{ErrProgramChanged, 409, "program_changed", "send the request again", 0},
 	{
 		ErrIdempotencyMismatch, 422, "idempotency_mismatch",

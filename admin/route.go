@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -23,7 +24,8 @@ type route struct {
 	summary      string // a few words
 	description  string // whole sentences
 	right        right
-	flags        []flag // boolean query parameters
+	rest         bool   // further segments of the path, if any, are the parameter "key"
+	flags        []flag // query parameters
 	idempotent   bool   // takes the header Idempotency-Key
 	bodies       []body // accepted request bodies; none if the route takes no body
 	status       int    // of success
@@ -36,14 +38,34 @@ type route struct {
 	watch  func(status int, took time.Duration) // metrics; nil for unknown routes
 }
 
-// flag is a boolean query parameter.
-type flag struct{ name, description string }
+// flag is a query parameter: a boolean, or a number from 0 on.
+type flag struct {
+	name, description string
+	number            bool
+}
+
+// expectFlag is the parameter of every route that writes facts, and the member of
+// their bodies.
+var expectFlag = flag{
+	"expect_revision",
+	"Write only if the graph is at this revision, that of your last read or write; else 409.",
+	true,
+}
 
 // body is a request body that a route accepts.
 type body struct {
 	media   string
 	shape   any    // a value of its Go type, nil for text
 	example string // as sent
+}
+
+// patterns returns the paths under which the route is served, as the mux has them.
+func (r *route) patterns() []string {
+	if !r.rest {
+		return []string{r.path}
+	}
+	short := strings.TrimSuffix(r.path, "/{key}")
+	return []string{short, short + "/*"}
 }
 
 // refusedKey refuses an Idempotency-Key on a route that writes and keeps none:

@@ -1,5 +1,7 @@
 package admin
 
+import "slices"
+
 // programExample is the program that examples apply.
 const programExample = "+edge(src: int, dst: int)\n" +
 	"hop2(X, Z) <- edge(X, Y), edge(Y, Z)\n" +
@@ -8,12 +10,13 @@ const programExample = "+edge(src: int, dst: int)\n" +
 var createFlag = flag{
 	"create",
 	"Create the graph if there is none. A refused program creates nothing.",
+	false,
 }
 
 // routes is the table of everything that is served. A new route is a row here;
 // tests walk the table.
 func routes() []route {
-	return append(append(graphRoutes(), factRoutes()...), serverRoutes()...)
+	return slices.Concat(graphRoutes(), factRoutes(), callRoutes(), serverRoutes())
 }
 
 func graphRoutes() []route {
@@ -59,8 +62,8 @@ func graphRoutes() []route {
 				"Nothing of a refused program is applied. A change that would lose facts is " +
 				"refused with status 409 and named.",
 			flags: []flag{
-				{"dry_run", "Only say what would change."},
-				{"allow_loss", "Drop facts that the new program has no place for."},
+				{"dry_run", "Only say what would change.", false},
+				{"allow_loss", "Drop facts that the new program has no place for.", false},
 				createFlag,
 			},
 			bodies: []body{
@@ -90,7 +93,9 @@ func factRoutes() []route {
 			description: "One transaction: all of it or nothing, durable when the answer comes. " +
 				"Deletions go before insertions. A row that is there already or is not there is " +
 				"no error. An int may be a decimal string, which keeps integers beyond 2^53-1 " +
-				"exact.",
+				"exact. Program text may have conditions; each statement sees what those " +
+				"before it wrote.",
+			flags:      []flag{expectFlag},
 			idempotent: true,
 			bodies: []body{
 				{
@@ -98,7 +103,7 @@ func factRoutes() []route {
 					transactionBody{},
 					`{"insert": {"edge": [[1, 2], [2, 3]]}, "delete": {"edge": [[4, 5]]}}`,
 				},
-				{"text/plain", nil, "+edge[(1, 2), (2, 3)]\n-edge(4, 5)\n"},
+				{"text/plain", nil, "+edge[(1, 2), (2, 3)]\n-edge(X, Y) <- edge(X, Y), Y > 7\n"},
 			},
 			status: 200, answer: Receipt{},
 			problems: []int{400, 404, 409, 413, 415, 422, 429, 503, 507},
@@ -113,7 +118,8 @@ func factRoutes() []route {
 			flags: []flag{{
 				"header",
 				"Set to false if the first line is data; columns are then in the schema's order.",
-			}},
+				false,
+			}, expectFlag},
 			idempotent: true,
 			bodies: []body{
 				{"text/csv", nil, "src,dst\n1,2\n2,3\n"},
@@ -124,6 +130,23 @@ func factRoutes() []route {
 			curl: "/v1/graphs/shop/relations/edge/rows -H 'Content-Type: text/csv' " +
 				"--data-binary @edge.csv",
 			handle: (*API).loadRows,
+		},
+	}
+}
+
+func callRoutes() []route {
+	return []route{
+		{
+			method: "POST", path: "/v1/graphs/{graph}/actions/{action}/{key}", id: "call-action",
+			tag: "Facts", summary: "Call an action", rest: true,
+			description: "One transaction, as the program declares the action. The key has a " +
+				"segment for each parameter, spelled as in a view's key; without parameters the " +
+				"path ends with the action. On the data listener this route needs no key.",
+			right: rightPublic, flags: []flag{expectFlag}, idempotent: true,
+			status: 200, answer: Receipt{},
+			problems: []int{400, 404, 409, 413, 422, 429, 503, 507},
+			curl:     "-X POST /v1/graphs/shop/actions/claim/anna/7",
+			handle:   (*API).callAction,
 		}, {
 			method: "POST", path: "/v1/graphs/{graph}/query", id: "query", tag: "Facts",
 			summary: "Ask a query",

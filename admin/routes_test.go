@@ -25,7 +25,8 @@ const testKey = "a-key-for-tests-0123456789"
 func testProgram() *analysis.Program {
 	ints := []analysis.Column{{Name: "src", Type: value.Int}, {Name: "dst", Type: value.Int}}
 	return &analysis.Program{
-		Source: "+edge(src: int, dst: int)\nview links($head: int) := ?edge($head, Y)\n",
+		Source:  "+edge(src: int, dst: int)\nview links($head: int) := ?edge($head, Y)\n",
+		Actions: testActions(),
 		Relations: []analysis.Relation{
 			{Name: "edge", Columns: ints},
 			{Name: "hop2", Columns: ints, Derived: true},
@@ -38,6 +39,21 @@ func testProgram() *analysis.Program {
 				Columns:    []analysis.Column{{Name: "head", Type: value.Int}, {Name: "Y", Type: value.Int}},
 			}}},
 		}},
+	}
+}
+
+// testActions are one without parameters and one with two.
+func testActions() []analysis.Action {
+	row := []value.Value{value.OfInt(1), value.OfInt(2)}
+	parameters := []analysis.Column{
+		{Name: "who", Type: value.String}, {Name: "dst", Type: value.Int},
+	}
+	return []analysis.Action{
+		{
+			Name: "begin", Text: "action begin() := +edge(1, 2)",
+			Statements: []analysis.Statement{{Ops: []analysis.Op{{Relation: "edge", Row: row}}}},
+		},
+		{Name: "link", Text: "action link($who: string, $dst: int) := …", Parameters: parameters},
 	}
 }
 
@@ -137,7 +153,9 @@ var successes = []struct {
 			`"type":"int"},{"name":"dst","type":"int"}],"derived":false},{"name":"hop2","columns":[` +
 			`{"name":"src","type":"int"},{"name":"dst","type":"int"}],"derived":true}],"views":[{` +
 			`"name":"links","parameters":[{"name":"head","type":"int"}],"columns":[{"name":"head",` +
-			`"type":"int"},{"name":"Y","type":"int"}],"text":"view links($head: int) := ?edge($head, Y)"}]}`,
+			`"type":"int"},{"name":"Y","type":"int"}],"text":"view links($head: int) := ?edge($head, Y)"}],"actions":[{"name":"begin","parameters":[],` +
+			`"text":"action begin() := +edge(1, 2)"},{"name":"link","parameters":[{"name":"who",` +
+			`"type":"string"},{"name":"dst","type":"int"}],"text":"action link($who: string, $dst: int) := …"}]}`,
 	},
 	{"GET", "/v1/graphs/%73hop", "", "", 200, ""},
 	{"DELETE", "/v1/graphs/shop", "", "", 204, ""},
@@ -171,6 +189,12 @@ var successes = []struct {
 		"Content-Type: application/x-www-form-urlencoded", 200, "",
 	},
 	{"POST", "/v1/graphs/shop/transactions", ` {"insert":{"edge":[[1,2]]}}`, "", 200, ""},
+	{"POST", "/v1/graphs/shop/transactions?expect_revision=0", "+edge(1, 2)", textType, 200, ""},
+	{
+		"POST", "/v1/graphs/shop/actions/begin", "", "", 200,
+		`{"revision":1,"inserted":1,"deleted":0,"replayed":false,"statements":[{"rows":1,"inserted":1,"deleted":0}]}`,
+	},
+	{"POST", "/v1/graphs/shop/actions/link/a~20b/-7?expect_revision=0", "{}", "", 200, ""},
 	{
 		"POST", "/v1/graphs/shop/relations/edge/rows", "dst,src\n1,2\n3,4\n", csvType, 200,
 		`{"revision":1,"inserted":2,"deleted":0,"replayed":false}`,
@@ -222,6 +246,7 @@ var pathParameter = regexp.MustCompile(`\{\w+\}`)
 func TestEveryRouteIsTested(t *testing.T) {
 	for name := range operations(t, newFixture(t)) {
 		method, path, _ := strings.Cut(name, " ")
+		path = strings.Replace(path, "{key}", ".+", 1)
 		pattern := regexp.MustCompile("^" + pathParameter.ReplaceAllString(path, `[^/]+`) + `(\?.*)?$`)
 		tested := false
 		for _, tt := range successes {
@@ -328,8 +353,11 @@ func TestDataListener(t *testing.T) {
 		path = pathParameter.ReplaceAllString(path, "shop")
 		want := 404
 		body := ""
-		if path == "/v1/graphs/shop/query" {
+		switch {
+		case path == "/v1/graphs/shop/query":
 			want, body = 200, "?edge(1, Y)"
+		case strings.Contains(path, "/actions/"):
+			path, want = "/v1/graphs/shop/actions/begin", 200
 		}
 		w := do(f.data, request(method, path, body, "Authorization: "))
 		if w.Code != want {
@@ -384,6 +412,19 @@ func TestRefusals(t *testing.T) {
 			"idempotency key on create", "POST", "/v1/graphs", `{"name":"x"}`, "Idempotency-Key: k",
 			400, "idempotency_key", "leave the header out",
 		},
+		{"expected revision", "POST", "/v1/graphs/shop/transactions?expect_revision=7", "+edge(1, 2)", "", 409, "precondition_failed", "read again"},
+		{"expected revision in JSON", "POST", "/v1/graphs/shop/transactions", `{"insert":{"edge":[[1,2]]},"expect_revision":7}`, "", 409, "precondition_failed", ""},
+		{"expected revisions", "POST", "/v1/graphs/shop/transactions?expect_revision=0", `{"insert":{},"expect_revision":1}`, "", 400, "parameter_invalid", "revision 1 and the query string 0"},
+		{"expected revision odd", "POST", "/v1/graphs/shop/transactions?expect_revision=-1", "x", "", 400, "parameter_invalid", "a number from 0 on"},
+		{"action unknown", "POST", "/v1/graphs/shop/actions/linc/a/1", "", "", 404, "action_unknown", `"link"?`},
+		{"action that is a view", "POST", "/v1/graphs/shop/actions/links/1", "", "", 404, "action_unknown", "is a view"},
+		{"action of an unknown graph", "POST", "/v1/graphs/shp/actions/link/a/1", "", "", 404, "graph_unknown", "shp"},
+		{"action with too few values", "POST", "/v1/graphs/shop/actions/link/a", "", "", 400, "key_invalid", "(who: string, dst: int)"},
+		{"action with too many values", "POST", "/v1/graphs/shop/actions/begin/1", "", "", 400, "key_invalid", "takes 0 values"},
+		{"action with a wrong value", "POST", "/v1/graphs/shop/actions/link/a/x", "", "", 400, "key_invalid", "parameter dst"},
+		{"action with a slash", "POST", "/v1/graphs/shop/actions/link/a%2fb/1", "", "", 400, "key_invalid", "parameter who"},
+		{"action with a body", "POST", "/v1/graphs/shop/actions/link/a/1", `{"who":"a"}`, "", 400, "body_unexpected", "in the path"},
+		{"action by GET", "GET", "/v1/graphs/shop/actions/link/a/1", "", "", 405, "method_not_allowed", "it takes POST"},
 		{"load too large", "POST", rows, strings.Repeat("1,2\n", 2100), "", 413, "body_too_large", "load_bytes"},
 		{"load with too many rows", "POST", rows + "?header=false", strings.Repeat("1,2\n", 501), "", 413, "rows_too_many", "500 rows"},
 		{"load malformed", "POST", rows, "src,dst\n1,x\n", csvType, 400, "rows_invalid", "column dst"},

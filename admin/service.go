@@ -50,16 +50,17 @@ type Service interface {
 // The errors of a Service that clients can act on. Wrap them (`%w`) with what
 // was looked for or why; the text before them reaches the client.
 var (
-	ErrNotFound       = errors.New("not found")                      // 404
-	ErrExists         = errors.New("exists already")                 // 409
-	ErrProgramChanged = errors.New("the program changed meanwhile")  // 409 after retries
-	ErrBusy           = errors.New("the graph's queue is full")      // 429, Retry-After
-	ErrClosing        = errors.New("the server is shutting down")    // 503, Retry-After
-	ErrDeadline       = errors.New("the deadline passed")            // 504
-	ErrReadOnly       = errors.New("the graph is read-only")         // 507
-	ErrFull           = errors.New("the graph is full")              // 507
-	ErrTooExpensive   = errors.New("the query needs too many steps") // 422
-	ErrTooLarge       = errors.New("a value is too large")           // 413
+	ErrNotFound       = errors.New("not found")                        // 404
+	ErrExists         = errors.New("exists already")                   // 409
+	ErrProgramChanged = errors.New("the program changed meanwhile")    // 409 after retries
+	ErrPrecondition   = errors.New("the graph is at another revision") // 409
+	ErrBusy           = errors.New("the graph's queue is full")        // 429, Retry-After
+	ErrClosing        = errors.New("the server is shutting down")      // 503, Retry-After
+	ErrDeadline       = errors.New("the deadline passed")              // 504
+	ErrReadOnly       = errors.New("the graph is read-only")           // 507
+	ErrFull           = errors.New("the graph is full")                // 507
+	ErrTooExpensive   = errors.New("the query needs too many steps")   // 422
+	ErrTooLarge       = errors.New("a value is too large")             // 413
 	// ErrUnknownOutcome says that a write was taken and may be durable or not; it is
 	// answered 503, Retry-After.
 	ErrUnknownOutcome = errors.New("the outcome is unknown")
@@ -104,10 +105,14 @@ type ApplyResult struct {
 // Op inserts or deletes one row of a base relation.
 type Op = analysis.Op
 
-// Transaction is one transaction of facts, decoded and checked against Program.
+// Transaction is one transaction or call of an action, decoded and checked against
+// Program.
 type Transaction struct {
-	Program *analysis.Program // what Ops were checked against
-	Ops     []Op              // in order; the service owns them from the call on
+	Program *analysis.Program // what Statements were checked against
+	// Statements are in order; the service owns what they hold from the call on.
+	Statements     []analysis.Statement
+	Parameters     []value.Value // of the action
+	ExpectRevision *uint64       // what the graph must be at, else ErrPrecondition
 
 	Caller         string   // who wrote it; the scope of IdempotencyKey
 	IdempotencyKey string   // opaque, at most 255 bytes; "" for none
@@ -120,7 +125,12 @@ type Receipt struct {
 	Inserted int    `json:"inserted" doc:"Rows that were not there before"`
 	Deleted  int    `json:"deleted" doc:"Rows that are gone"`
 	Replayed bool   `json:"replayed" doc:"The first answer again; nothing was written now"`
+	// Statements is nil for a transaction of plain rows.
+	Statements []StatementReceipt `json:"statements,omitempty" doc:"What each statement did"`
 }
+
+// StatementReceipt tells what one statement of a transaction did.
+type StatementReceipt = engine.StatementOutcome
 
 // QueryOptions bounds a query.
 type QueryOptions struct {

@@ -2,10 +2,13 @@ package admin
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"hash"
 	"io"
 	"net/http"
 	"strconv"
+
+	"github.com/heddle-live/heddle/engine"
 )
 
 const (
@@ -25,7 +28,9 @@ const (
 type transactionBody struct {
 	Insert  map[string][][]any `json:"insert,omitempty" doc:"Rows to insert, by relation"`
 	Delete  map[string][][]any `json:"delete,omitempty" doc:"Rows to delete, by relation"`
-	Program string             `json:"program,omitempty" doc:"Or facts as text"`
+	Program string             `json:"program,omitempty" doc:"Or statements as text"`
+
+	ExpectRevision uint64 `json:"expect_revision,omitempty" doc:"Only at this revision"`
 }
 
 func (a *API) transact(w http.ResponseWriter, r *http.Request) error {
@@ -38,8 +43,8 @@ func (a *API) transact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	tx := Transaction{Caller: callerAdmin}
-	if tx.IdempotencyKey, err = idempotencyKey(r); err != nil {
+	tx, err := a.transaction(r, "transact")
+	if err != nil {
 		return err
 	}
 	if tx.IdempotencyKey != "" {
@@ -64,7 +69,21 @@ func (a *API) transact(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// decode fills tx.Program and tx.Ops by the program that is in force now.
+// transaction begins the transaction of a request to the route with an id: who
+// writes, under which key, at which revision.
+func (a *API) transaction(r *http.Request, id string) (tx Transaction, err error) {
+	tx.Caller = callerOf(r)
+	if tx.IdempotencyKey, err = idempotencyKey(r); err != nil {
+		return tx, err
+	}
+	_, numbers, err := queryValues(r, a.flagsOf(id))
+	if n, ok := numbers[expectFlag.name]; ok {
+		tx.ExpectRevision = &n
+	}
+	return tx, err
+}
+
+// decode fills in tx by the program that is in force now.
 func (a *API) decode(graph, src string, shape bodyShape, tx *Transaction) error {
 	program, err := a.service.Schema(graph)
 	if err != nil {
@@ -73,12 +92,33 @@ func (a *API) decode(graph, src string, shape bodyShape, tx *Transaction) error 
 	tx.Program = program
 	text := src
 	if shape == shapeJSON {
-		if tx.Ops, text, err = decodeTransaction(program, src); err != nil || text == "" {
+		decoded, err := decodeTransaction(program, src)
+		if err != nil {
 			return err
 		}
+		if err := tx.expect(decoded.atRevision); err != nil {
+			return err
+		}
+		if text = decoded.text; text == "" {
+			tx.Statements = engine.Plain(decoded.ops)
+			return nil
+		}
 	}
-	tx.Ops, err = parseTransaction(program, text)
+	tx.Statements, err = parseTransaction(program, text)
 	return err
+}
+
+// expect takes over the revision that a body names, nil for none.
+func (tx *Transaction) expect(revision *uint64) error {
+	switch {
+	case revision == nil:
+	case tx.ExpectRevision == nil:
+		tx.ExpectRevision = revision
+	case *tx.ExpectRevision != *revision:
+		return newProblem(http.StatusBadRequest, "parameter_invalid",
+			"the body expects revision %d and the query string %d", *revision, *tx.ExpectRevision)
+	}
+	return nil
 }
 
 // writeReceipt sends a receipt without reflection; the route is hot.
@@ -92,6 +132,17 @@ func writeReceipt(w http.ResponseWriter, receipt Receipt) {
 	body = strconv.AppendInt(body, int64(receipt.Deleted), 10)
 	body = append(body, `,"replayed":`...)
 	body = strconv.AppendBool(body, receipt.Replayed)
+	for i, s := range receipt.Statements {
+		opening := `,"statements":[`
+		if i > 0 {
+			opening = ","
+		}
+		body = fmt.Appendf(body, `%s{"rows":%d,"inserted":%d,"deleted":%d}`,
+			opening, s.Rows, s.Inserted, s.Deleted)
+	}
+	if receipt.Statements != nil {
+		body = append(body, ']')
+	}
 	body = append(body, "}\n"...)
 	writeBody(w, http.StatusOK, "application/json", body)
 }

@@ -14,23 +14,30 @@ import (
 //
 //	{"insert": {"edge": [[1, 2], [2, 3]]}, "delete": {"edge": [[4, 5]]}}
 //
-// or {"program": "+edge(1, 2)"}, whose text it returns instead of ops. Rows are
-// typed by program. Deletions stand before insertions whatever the order of the
-// members, so that a row that is in both is there afterwards. The ops' strings
-// may be slices of src. Errors are Problems; rows that are wrong are all
-// counted and the first errorsMax named.
-func decodeTransaction(program *analysis.Program, src string) (ops []Op, text string, err error) {
+// or {"program": "+edge(1, 2)"}, whose text it returns instead of ops; each may have
+// "expect_revision" beside it. Rows are typed by program. Deletions stand before
+// insertions whatever the order of the members, so that a row that is in both is there
+// afterwards. The ops' strings may be slices of src. Errors are Problems; rows that
+// are wrong are all counted and the first errorsMax named.
+func decodeTransaction(program *analysis.Program, src string) (decoded, error) {
 	if err := checkUTF8(src); err != nil {
-		return nil, "", err
+		return decoded{}, err
 	}
 	d := transactionDecoder{scanner: scanner{src: src}, program: program}
 	if err := d.transaction(); err != nil {
-		return nil, "", jsonProblem(src, err)
+		return decoded{}, jsonProblem(src, err)
 	}
 	if err := d.errors.problem("the transaction is refused"); err != nil {
-		return nil, "", err
+		return decoded{}, err
 	}
-	return d.ops, d.text, nil
+	return d.decoded, nil
+}
+
+// decoded is the JSON form of a transaction: ops, or else text.
+type decoded struct {
+	ops        []Op
+	text       string
+	atRevision *uint64 // nil if absent
 }
 
 // rowArena cuts rows from chunks that grow, so that one row costs one small
@@ -51,12 +58,11 @@ func (a *rowArena) take(n int) []value.Value {
 // transactionDecoder is the state of one decodeTransaction.
 type transactionDecoder struct {
 	scanner
+	decoded
 	program *analysis.Program
-	ops     []Op
 	rows    rowArena
 	errors  rowErrors
 
-	text                          string
 	sawInsert, sawDelete, sawText bool
 	relation                      *analysis.Relation
 	section                       string
@@ -74,7 +80,7 @@ const (
 )
 
 func (d *transactionDecoder) transaction() error {
-	known := []string{"insert", "delete", "program"}
+	known := []string{"insert", "delete", "program", expectFlag.name}
 	err := d.members(known, transactionHint, func(name string) error {
 		switch name {
 		case "insert":
@@ -83,6 +89,9 @@ func (d *transactionDecoder) transaction() error {
 		case "delete":
 			d.sawDelete, d.firstDelete = true, len(d.ops)
 			return d.relations("delete")
+		case expectFlag.name:
+			d.atRevision = new(uint64)
+			return d.uintMember(name, math.MaxInt64, d.atRevision)
 		default:
 			d.sawText = true
 			return d.stringMember("program", &d.text)

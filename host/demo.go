@@ -215,7 +215,7 @@ func (d *demoPage) transact(ctx context.Context, ops []analysis.Op) error {
 		return err
 	}
 	_, err = d.server.Service().Transact(ctx, demoGraph, admin.Transaction{
-		Program: program, Ops: ops, Caller: "demo",
+		Program: program, Statements: engine.Plain(ops), Caller: "demo",
 	})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heddle-live/heddle/admin"
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
@@ -133,9 +134,9 @@ func (d *demoPage) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err := analysis.CheckRow(program, couriers.Relation, row); err != nil {
 		return nil, err
 	}
+	op := analysis.Op{Relation: couriers.Relation, Delete: fact.Op == "delete", Row: row}
 	receipt, err := d.server.Service().Transact(r.Context(), demoGraph, admin.Transaction{
-		Program: program, Caller: "page",
-		Ops: []analysis.Op{{Relation: couriers.Relation, Delete: fact.Op == "delete", Row: row}},
+		Program: program, Caller: "page", Statements: engine.Plain([]analysis.Op{op}),
 	})
 	return receipt, err
 }

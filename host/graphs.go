@@ -356,11 +356,14 @@ func (g *graphs) Transact(ctx context.Context, name string, tx admin.Transaction
 	if err != nil {
 		return admin.Receipt{}, err
 	}
-	if len(tx.Ops) >= bulkyOps {
-		defer g.bulky.Store(true)
+	for i := range tx.Statements {
+		if len(tx.Statements[i].Ops) >= bulkyOps {
+			defer g.bulky.Store(true)
+		}
 	}
 	r, err := h.loop.Transact(ctx, ingest.Transaction{
-		Program: tx.Program, Statements: engine.Plain(tx.Ops), Caller: tx.Caller,
+		Program: tx.Program, Statements: tx.Statements, Parameters: tx.Parameters,
+		ExpectRevision: tx.ExpectRevision, Caller: tx.Caller,
 		IdempotencyKey: tx.IdempotencyKey, RequestHash: tx.RequestHash,
 	})
 	if err != nil {
@@ -368,6 +371,7 @@ func (g *graphs) Transact(ctx context.Context, name string, tx admin.Transaction
 	}
 	return admin.Receipt{
 		Revision: r.Revision, Inserted: r.Inserted, Deleted: r.Deleted, Replayed: r.Replayed,
+		Statements: r.Statements,
 	}, nil
 }
 
@@ -456,6 +460,7 @@ var serviceErrors = []struct{ from, to error }{
 	{ingest.ErrUnknownOutcome, admin.ErrUnknownOutcome},
 	{ingest.ErrTooLarge, admin.ErrTooLarge},
 	{ingest.ErrProgramChanged, admin.ErrProgramChanged},
+	{ingest.ErrPrecondition, admin.ErrPrecondition},
 	{ingest.ErrIdempotencyMismatch, admin.ErrIdempotencyMismatch},
 	{ingest.ErrDeadline, admin.ErrDeadline},
 	{engine.ErrBudget, admin.ErrTooExpensive},

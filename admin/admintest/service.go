@@ -231,24 +231,33 @@ func (s *Service) Transact(_ context.Context, name string,
 		old.answer.Replayed = true
 		return old.answer, nil
 	}
+	if want := tx.ExpectRevision; want != nil && *want != g.info.Revision {
+		return admin.Receipt{}, admin.ErrPrecondition
+	}
 	s.Transactions = append(s.Transactions, tx)
 	g.info.Revision++
 	answer := admin.Receipt{Revision: g.info.Revision}
-	for _, op := range tx.Ops {
-		fact := Fact(op)
-		switch {
-		case op.Delete && g.facts[fact]:
-			delete(g.facts, fact)
-			answer.Deleted++
-		case !op.Delete && !g.facts[fact]:
-			g.facts[fact] = true
-			answer.Inserted++
+	for i := range tx.Statements {
+		for _, op := range tx.Statements[i].Ops {
+			g.write(op, &answer)
 		}
 	}
 	if tx.IdempotencyKey != "" {
 		g.receipts[id] = receipt{tx.RequestHash, answer}
 	}
 	return answer, nil
+}
+
+func (g *graph) write(op admin.Op, answer *admin.Receipt) {
+	fact := Fact(op)
+	switch {
+	case op.Delete && g.facts[fact]:
+		delete(g.facts, fact)
+		answer.Deleted++
+	case !op.Delete && !g.facts[fact]:
+		g.facts[fact] = true
+		answer.Inserted++
+	}
 }
 
 // Fact spells an operation's row as a program does: edge(1, 2).

@@ -67,8 +67,9 @@ type pending struct {
 
 // Transact commits tx and returns when it is durable and published. Errors:
 // ErrBusy, ErrClosing, ErrReadOnly, ErrProgramChanged, ErrPrecondition,
-// ErrIdempotencyMismatch, ErrTooLarge and the engine's refusals leave no trace; ErrUnknownOutcome says that nobody
-// knows, and a repetition under the same key settles it.
+// ErrIdempotencyMismatch, ErrTooLarge and the engine's refusals leave no trace;
+// ErrUnknownOutcome says that nobody knows, and a repetition under the same key
+// settles it.
 func (l *Loop) Transact(ctx context.Context, tx Transaction) (Receipt, error) {
 	p := &pending{tx: tx, progress: progress{done: make(chan struct{})}}
 	if err := l.try(item{tx: p}); err != nil {
