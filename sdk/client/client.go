@@ -243,8 +243,8 @@ func (c *Client) Transport() string {
 }
 
 // Watch watches one key of a view: one value for each of its parameters, each
-// an int, int64, float64, string or bool. Others are errors wrapping
-// frame.ErrKey, and so is a key whose spelling is longer than the
+// an int, int64, float64, string, bool, frame.Bytes or frame.Timestamp. Others are
+// errors wrapping frame.ErrKey, and so is a key whose spelling is longer than the
 // wire.MaxNameBytes that the protocol allows. The rows come when there is a
 // session. The watch ends with ctx, with Close, or when the server ends it for
 // good. It needs a grant for the whole view and passes every relay.

@@ -1,3 +1,4 @@
+import { fromBase64 } from "./base64.js";
 import type { Cell, Closed, Column, Meta, Row, Stale, Type } from "./types.js";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -116,12 +117,17 @@ function flag(value: unknown, what: string): boolean {
 	return value;
 }
 
+const types = new Set(["int", "float", "string", "bool", "bytes", "timestamp"]);
+
 function columns(value: unknown): Column[] {
 	return array(value, "columns").map((c) => {
 		const column = object(c, "column");
 		const type = text(column["type"] ?? "", "type");
-		const known = type === "int" || type === "float" || type === "string" || type === "bool";
-		return { name: text(column["name"] ?? "", "name"), type: known ? type : "untyped" };
+		return {
+			name: text(column["name"] ?? "", "name"),
+			type: types.has(type) ? (type as Type) : "untyped",
+			nullable: flag(column["nullable"] ?? false, "nullable"),
+		};
 	});
 }
 
@@ -144,29 +150,38 @@ function rows(value: unknown, what: string, cols: readonly Column[] | undefined)
 			throw new FrameError(`a row has ${row.length} cells, the view ${cols.length} columns`);
 		}
 		// In place: JSON.parse made the array for us alone, and most cells stay what they are.
-		for (let j = 0; j < row.length; j++) row[j] = cell(row[j], cols?.[j]?.type ?? "untyped");
+		for (let j = 0; j < row.length; j++) row[j] = cell(row[j], cols?.[j] ?? untyped);
 	}
 	return out as Row[];
 }
 
-function cell(value: unknown, type: Type): Cell {
+const untyped: Column = { name: "", type: "untyped", nullable: true };
+
+function cell(value: unknown, column: Column): Cell {
+	const { type } = column;
 	switch (typeof value) {
 		case "number":
-			if (type === "int" ? Number.isSafeInteger(value) : isNumeric(type) && Number.isFinite(value)) {
+			if (isWhole(type) ? Number.isSafeInteger(value) : isNumeric(type) && Number.isFinite(value)) {
 				return value + 0; // a -0 from elsewhere becomes 0
 			}
 			break;
 		case "string":
 			if (type === "string" || type === "untyped") return value;
-			if (type === "int") return largeInt(value);
+			if (isWhole(type)) return largeInt(value);
+			if (type === "bytes") return bytes(value);
 			break;
 		case "boolean":
 			if (type === "bool" || type === "untyped") return value;
 			break;
 		default:
-			throw new FrameError("a cell is no number, string or bool");
+			if (value !== null) throw new FrameError("a cell is no number, string, bool or null");
+			if (column.nullable || type === "untyped") return value;
 	}
 	throw new FrameError(`a cell is not of its column's type ${type}`);
+}
+
+function isWhole(type: Type): boolean {
+	return type === "int" || type === "timestamp";
 }
 
 function isNumeric(type: Type): boolean {
@@ -179,6 +194,14 @@ function largeInt(value: string): bigint {
 		if (BigInt.asIntN(64, n) === n && !Number.isSafeInteger(Number(n))) return n;
 	}
 	throw new FrameError("a string in an int column is no int beyond ±(2^53-1)");
+}
+
+function bytes(value: string): Uint8Array {
+	const out = fromBase64(value.replace(/={1,2}$/, ""));
+	if (value.length % 4 !== 0 || out === undefined) {
+		throw new FrameError("a string in a bytes column is not base64 with padding");
+	}
+	return out;
 }
 
 function stale(value: unknown): Stale {

@@ -1,3 +1,4 @@
+import { fromBase64, toBase64 } from "./base64.js";
 import type { KeyValue, Type } from "./types.js";
 
 const encoder = new TextEncoder();
@@ -27,6 +28,9 @@ export function keySegment(value: KeyValue): string {
 			return String(value);
 		case "string":
 			return stringSegment(value);
+		case "object":
+			if (value instanceof Uint8Array) return bytesSegment(value);
+			throw new KeyError("objects other than a Uint8Array are no keys");
 		default:
 			throw new KeyError(`values of type ${typeof value} are no keys`);
 	}
@@ -63,7 +67,8 @@ export function parseKeySegment(segment: string, type: Type): KeyValue {
 
 function parse(segment: string, type: Type): KeyValue | undefined {
 	switch (type) {
-		case "int": {
+		case "int":
+		case "timestamp": {
 			if (!/^-?[0-9]{1,19}$/.test(segment) || segment === "-0") return undefined;
 			const value = BigInt(segment);
 			if (BigInt.asIntN(64, value) !== value) return undefined;
@@ -78,6 +83,8 @@ function parse(segment: string, type: Type): KeyValue | undefined {
 			return segment === "true" ? true : segment === "false" ? false : undefined;
 		case "string":
 			return parseString(segment);
+		case "bytes":
+			return parseBytes(segment);
 		default:
 			return undefined;
 	}
@@ -93,6 +100,17 @@ function stringSegment(value: string): string {
 		out += /[A-Za-z0-9_-]/.test(char) ? char : `~${byte.toString(16).padStart(2, "0")}`;
 	}
 	return out;
+}
+
+function bytesSegment(value: Uint8Array): string {
+	if (value.length === 0) return "~";
+	return toBase64(value).replaceAll("+", "-").replaceAll("/", "_");
+}
+
+function parseBytes(segment: string): Uint8Array | undefined {
+	if (segment === "~") return new Uint8Array();
+	if (/[+/]/.test(segment)) return undefined;
+	return fromBase64(segment.replaceAll("-", "+").replaceAll("_", "/"));
 }
 
 function parseString(segment: string): string | undefined {

@@ -1,10 +1,11 @@
+import { compareBytes } from "./base64.js";
 import type { Cell, Row } from "./types.js";
 
-const ranks: Record<string, number> = { number: 0, bigint: 0, string: 1, boolean: 2 };
+const ranks: Record<string, number> = { number: 0, bigint: 0, string: 1, boolean: 2, object: 3 };
 
 /**
- * Orders rows as snapshots do: cell by cell, numbers by magnitude, strings by their UTF-8 bytes,
- * false before true.
+ * Orders rows as snapshots do: cell by cell, null first, numbers by magnitude, strings by their
+ * UTF-8 bytes, bytes by bytes, false before true.
  */
 export function compareRows(a: Row, b: Row): number {
 	const n = Math.min(a.length, b.length);
@@ -17,6 +18,8 @@ export function compareRows(a: Row, b: Row): number {
 
 function compareCells(a: Cell, b: Cell): number {
 	if (a === b) return 0;
+	if (a === null || b === null) return a === null ? -1 : 1;
+	if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b);
 	if (typeof a === "string" && typeof b === "string") return compareText(a, b);
 	const rank = (ranks[typeof a] as number) - (ranks[typeof b] as number);
 	if (rank !== 0) return rank;

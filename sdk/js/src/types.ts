@@ -1,22 +1,28 @@
 /** The static type of a key parameter or of a column; "untyped" if the client does not know it. */
-export type Type = "int" | "float" | "string" | "bool" | "untyped";
+export type Type = "int" | "float" | "string" | "bool" | "bytes" | "timestamp" | "untyped";
 
 /**
  * One value of a row. An int is a number within ±(2^53−1) and a bigint outside, so that it is
- * always exact.
+ * always exact. A timestamp is its milliseconds since 1970, an int: new Date(cell) is the time.
+ * Bytes are a Uint8Array, never modified after it was handed out. Only a nullable column has null.
  */
-export type Cell = number | bigint | string | boolean;
+export type Cell = number | bigint | string | boolean | Uint8Array | null;
 
 /** One row: a cell for each column. Never modified after it was handed out. */
 export type Row = readonly Cell[];
 
-/** A value of a key. A number spells an int and a float alike; use a bigint beyond ±(2^53−1). */
-export type KeyValue = number | bigint | string | boolean;
+/**
+ * A value of a key. A number spells an int, a float and a timestamp alike; use a bigint beyond
+ * ±(2^53−1).
+ */
+export type KeyValue = number | bigint | string | boolean | Uint8Array;
 
 /** A column of a view's rows, or a parameter of its key. */
 export interface Column {
 	readonly name: string;
 	readonly type: Type;
+	/** The column may hold null. A parameter is never nullable. */
+	readonly nullable: boolean;
 }
 
 /** What a view's track `meta` says. */
