@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
 )
@@ -16,11 +15,7 @@ func parseTransaction(program *analysis.Program, text string) ([]analysis.Statem
 	if err != nil {
 		return nil, err
 	}
-	ops, err := analysis.CheckTransaction(program, tree)
-	if err != nil {
-		return nil, err
-	}
-	return engine.Plain(ops), nil
+	return analysis.CheckTransaction(program, tree)
 }
 
 // parseQuery reads a query from text and checks it.

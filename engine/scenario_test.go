@@ -185,7 +185,11 @@ func (p *player) write(facts string) []string {
 	if err != nil {
 		return strings.Split(err.Error(), "\n")
 	}
-	ops, err := analysis.CheckTransaction(p.engine.Program(), tree)
+	statements, err := analysis.CheckTransaction(p.engine.Program(), tree)
+	var ops []analysis.Op
+	for _, s := range statements {
+		ops = append(ops, s.Ops...)
+	}
 	err = errors.Join(err, p.engine.Check(ops))
 	if err != nil {
 		return strings.Split(err.Error(), "\n")

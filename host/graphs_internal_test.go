@@ -107,13 +107,11 @@ func (s *someGraphs) transact(name, text string) error {
 	if err != nil {
 		return err
 	}
-	ops, err := analysis.CheckTransaction(program, parsed)
+	statements, err := analysis.CheckTransaction(program, parsed)
 	if err != nil {
 		return admin.ErrProgramChanged // the text was right for another program
 	}
-	_, err = s.Transact(s.t.Context(), name, admin.Transaction{
-		Program: program, Statements: []analysis.Statement{{Ops: ops}},
-	})
+	_, err = s.Transact(s.t.Context(), name, admin.Transaction{Program: program, Statements: statements})
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
@@ -16,14 +17,34 @@ type analyser struct {
 	errs    parse.Errors
 	program *Program
 
-	viewPos map[string]Position
-	rules   []*clause
-	views   []*clause
+	leaves map[string]leaf
+	rules  []*clause
+	views  []viewPart
+	writes []actionStep
 	// component numbers the strongly connected components of relations.
 	component []int
 	// origins are the places of the head terms that gave the columns of derived
 	// relations their types.
 	origins [][]Position
+}
+
+// leaf is a view or an action.
+type leaf struct {
+	what string // "a view"
+	pos  Position
+}
+
+// viewPart is a part of a view under analysis.
+type viewPart struct {
+	view *parse.View
+	part *parse.Part
+	c    *clause
+}
+
+// actionStep is a statement of an action under analysis.
+type actionStep struct {
+	action int
+	w      *write
 }
 
 // Analyse checks a parsed program and returns its IR. src is the text that f
@@ -32,7 +53,8 @@ type analyser struct {
 func Analyse(f *parse.File, src string) (*Program, error) {
 	a := newAnalyser(&Program{Source: src, names: map[string]RelationID{}}, src)
 	for _, pass := range []func(*parse.File){
-		a.resolve, a.checkStrata, a.inferTypes, a.checkTypes, a.checkTermination, a.emit,
+		a.resolve, a.checkStrata, a.inferTypes, a.inferNulls, a.checkTypes, a.checkTermination,
+		a.emit,
 	} {
 		pass(f)
 		if err := a.err(); err != nil {
@@ -43,9 +65,12 @@ func Analyse(f *parse.File, src string) (*Program, error) {
 }
 
 func newAnalyser(p *Program, src string) *analyser {
-	a := &analyser{src: src, program: p, viewPos: map[string]Position{}}
+	a := &analyser{src: src, program: p, leaves: map[string]leaf{}}
 	for i := range p.Views {
-		a.viewPos[p.Views[i].Name] = p.Views[i].Pos
+		a.leaves[p.Views[i].Name] = leaf{"a view", p.Views[i].Pos}
+	}
+	for i := range p.Actions {
+		a.leaves[p.Actions[i].Name] = leaf{"an action", p.Actions[i].Pos}
 	}
 	return a
 }
@@ -80,11 +105,28 @@ func (a *analyser) declare(f *parse.File) {
 		a.program.names[a.program.Relations[i].Name] = RelationID(i)
 	}
 	for i := range f.Views {
-		a.declareView(&f.Views[i])
+		v := &f.Views[i]
+		a.declareLeaf("a view", v.Name, v.Pos, v.Parameters)
+		a.declareParts(v)
+	}
+	for i := range f.Actions {
+		act := &f.Actions[i]
+		a.declareLeaf("an action", act.Name, act.Pos, act.Parameters)
 	}
 }
 
+// clockName is the relation that a clock declares.
+const clockName = "clock"
+
 func (a *analyser) declareBase(f *parse.File) {
+	if f.Clock != nil {
+		a.program.ClockMillis = f.Clock.Millis
+		a.program.names[clockName] = 0
+		a.program.Relations = append(a.program.Relations, Relation{
+			Name: clockName, Pos: f.Clock.Pos,
+			Columns: []Column{{Name: "second", Type: value.Timestamp}},
+		})
+	}
 	for i := range f.Schemas {
 		s := &f.Schemas[i]
 		name := s.Relation.Text
@@ -101,7 +143,9 @@ func (a *analyser) declareBase(f *parse.File) {
 					a.fail(c.Name.Pos, "", "%s has a column %s already", name, c.Name.Text)
 				}
 			}
-			r.Columns = append(r.Columns, Column{Name: c.Name.Text, Type: c.Type})
+			r.Columns = append(r.Columns, Column{
+				Name: c.Name.Text, Type: c.Type, Nullable: c.Nullable,
+			})
 		}
 		a.program.names[name] = RelationID(len(a.program.Relations))
 		a.program.Relations = append(a.program.Relations, r)
@@ -126,8 +170,11 @@ func (a *analyser) declareDerived(f *parse.File) {
 		r := Relation{Name: name, Derived: true, Pos: head.Relation.Pos}
 		for j, t := range head.Terms {
 			c := Column{Name: fmt.Sprintf("column%d", j+1)}
-			if t.Kind == parse.Variable {
+			switch t.Kind {
+			case parse.Variable:
 				c.Name = t.Name
+			case parse.Aggregated:
+				c.Name = t.Call.Name
 			}
 			r.Columns = append(r.Columns, c)
 		}
@@ -137,22 +184,36 @@ func (a *analyser) declareDerived(f *parse.File) {
 	}
 }
 
-func (a *analyser) declareView(v *parse.View) {
-	name := v.Name.Text
-	if pos, ok := a.viewPos[name]; ok {
-		a.fail(v.Name.Pos, "give one of them another name",
-			"there is a view %s in line %d already", name, pos.Line)
+// declareLeaf takes the name of a view or action.
+func (a *analyser) declareLeaf(
+	what string, name parse.Name, pos Position, parameters []parse.TypedName,
+) {
+	text := name.Text
+	if other, ok := a.leaves[text]; ok {
+		a.fail(name.Pos, "give one of them another name",
+			"there is %s %s in line %d already", other.what, text, other.pos.Line)
 		return
 	}
-	if id, ok := a.program.names[name]; ok {
-		a.fail(v.Name.Pos, "views and relations share one namespace; give the view another name",
-			"there is a relation %s in line %d already", name, a.program.Relations[id].Pos.Line)
+	if id, ok := a.program.names[text]; ok {
+		_, noun, _ := strings.Cut(what, " ")
+		a.fail(name.Pos, noun+"s and relations share one namespace; give the "+noun+" another name",
+			"there is a relation %s in line %d already", text, a.program.Relations[id].Pos.Line)
 	}
-	a.viewPos[name] = v.Pos
-	for i, p := range v.Parameters {
-		for _, other := range v.Parameters[:i] {
+	a.leaves[text] = leaf{what, pos}
+	for i, p := range parameters {
+		for _, other := range parameters[:i] {
 			if other.Name.Text == p.Name.Text {
-				a.fail(p.Name.Pos, "", "%s has a parameter $%s already", name, p.Name.Text)
+				a.fail(p.Name.Pos, "", "%s has a parameter $%s already", text, p.Name.Text)
+			}
+		}
+	}
+}
+
+func (a *analyser) declareParts(v *parse.View) {
+	for i, p := range v.Parts {
+		for _, other := range v.Parts[:i] {
+			if other.Name.Text == p.Name.Text {
+				a.fail(p.Name.Pos, "", "%s has a part %s already", v.Name.Text, p.Name.Text)
 			}
 		}
 	}
@@ -168,12 +229,10 @@ func (a *analyser) resolve(f *parse.File) {
 		a.resolveRule(c)
 	}
 	for i := range f.Views {
-		v := &f.Views[i]
-		c := newQueryClause(&v.Query, v.Parameters)
-		a.views = append(a.views, c)
-		a.resolveClause(c)
-		a.checkParameters(c, v)
-		a.checkOutput(c)
+		a.resolveView(&f.Views[i])
+	}
+	for i := range f.Actions {
+		a.resolveAction(i, &f.Actions[i])
 	}
 	for i := range f.Seeds {
 		a.facts(&f.Seeds[i], func(row []value.Value) {
@@ -183,7 +242,35 @@ func (a *analyser) resolve(f *parse.File) {
 	}
 }
 
-// emit makes the IR of rules and views.
+func (a *analyser) resolveView(v *parse.View) {
+	var clauses []*clause
+	for i := range v.Parts {
+		q := &v.Parts[i].Query
+		c := newQueryClause(q, v.Parameters)
+		clauses = append(clauses, c)
+		a.views = append(a.views, viewPart{v, &v.Parts[i], c})
+		a.resolveClause(c)
+		a.checkOutput(c)
+		if len(c.query.Order) > 0 && c.query.Window.Limit == 0 {
+			a.fail(c.query.Order[0].Term.Pos, "rows come sorted by their columns; add limit 50, "+
+				"and the order says which 50", "an order without a limit chooses nothing")
+		}
+	}
+	a.checkParameters("the query of "+v.Name.Text+" does", v.Parameters, clauses)
+}
+
+func (a *analyser) resolveAction(i int, act *parse.Action) {
+	var clauses []*clause
+	for j := range act.Statements {
+		w := newWrite(&act.Statements[j], act.Parameters, inAction)
+		clauses = append(clauses, w.c)
+		a.writes = append(a.writes, actionStep{i, w})
+		a.resolveWrite(w)
+	}
+	a.checkParameters(act.Name.Text+" does", act.Parameters, clauses)
+}
+
+// emit makes the IR of rules, views and actions.
 func (a *analyser) emit(f *parse.File) {
 	for i, c := range a.rules {
 		e := newEmitter(c, a.program)
@@ -194,12 +281,36 @@ func (a *analyser) emit(f *parse.File) {
 		rule.Body.Variables = e.variables
 		a.program.Rules = append(a.program.Rules, rule)
 	}
-	for i, c := range a.views {
+	for i := range f.Views {
 		v := &f.Views[i]
-		q := a.emitQuery(c)
 		a.program.Views = append(a.program.Views, View{
-			Name: v.Name.Text, Parameters: q.Parameters, Parts: []Part{{Query: q}},
-			Pos: v.Pos, Text: v.String(),
+			Name: v.Name.Text, Parameters: parameterColumns(v.Parameters), Pos: v.Pos, Text: v.String(),
 		})
 	}
+	for at, view := 0, 0; at < len(a.views); view++ {
+		for v := &a.program.Views[view]; at < len(a.views) && a.views[at].view == &f.Views[view]; at++ {
+			v.Parts = append(v.Parts, Part{
+				Name: a.views[at].part.Name.Text, Query: a.emitQuery(a.views[at].c),
+			})
+		}
+	}
+	for i := range f.Actions {
+		act := &f.Actions[i]
+		a.program.Actions = append(a.program.Actions, Action{
+			Name: act.Name.Text, Parameters: parameterColumns(act.Parameters), Pos: act.Pos,
+			Text: act.String(),
+		})
+	}
+	for _, step := range a.writes {
+		act := &a.program.Actions[step.action]
+		act.Statements = append(act.Statements, a.emitWrite(step.w))
+	}
+}
+
+func parameterColumns(declared []parse.TypedName) []Column {
+	var columns []Column
+	for _, p := range declared {
+		columns = append(columns, Column{Name: p.Name.Text, Type: p.Type})
+	}
+	return columns
 }

@@ -19,6 +19,7 @@ type call struct {
 	function *builtin.Function // nil until the kinds of the arguments are known
 	placed   bool
 	tests    bool // compares its result with what is bound otherwise
+	nullable bool
 }
 
 // flatten replaces an expression by a variable for its result. i is the condition in

@@ -13,19 +13,29 @@ import (
 type clause struct {
 	head       *parse.Atom     // nil for a query
 	conditions []parse.Literal // as written
-	goal       bool            // the first condition is the goal of a query
+	where      clausePlace
+	goal       bool // the first condition is the goal of a query
 	query      *parse.QueryTree
 	declared   []parse.TypedName // parameters of a view
-	adHoc      bool              // a query whose parameters are declared by use
-
-	literals []literal // the conditions, their expressions replaced by variables
-	slots    []*slot   // parameters as declared, then in order of appearance
-	names    map[string]*slot
-	calls    []*call // in order of the text, inner ones first
-	placed   []*call // in an order in which each has its arguments
+	literals   []literal         // the conditions, their expressions replaced by variables
+	slots      []*slot           // parameters as declared, then in order of appearance
+	names      map[string]*slot
+	calls      []*call // in order of the text, inner ones first
+	placed     []*call // in an order in which each has its arguments
 	// kept are the comparisons that do not merely bind.
 	kept []parse.Comparison
 }
+
+// clausePlace tells where a clause stands, which decides on its parameters.
+type clausePlace uint8
+
+const (
+	inRule clausePlace = iota
+	inView
+	inQuery // parameters are declared by use
+	inAction
+	inTransaction
+)
 
 // literal is a condition whose terms are variables, parameters, values and
 // wildcards.
@@ -59,6 +69,7 @@ type slot struct {
 	late       bool       // to be computed rather than found in an atom
 	bound      bool       // has a value in every match of the body
 	computed   *call      // binds it
+	nullable   bool       // may be null
 }
 
 // noAtom is later than every atom.
@@ -79,12 +90,21 @@ func newClause(head *parse.Atom, body []parse.Literal) *clause {
 // is an ad-hoc query.
 func newQueryClause(q *parse.QueryTree, declared []parse.TypedName) *clause {
 	c := newClause(nil, append([]parse.Literal{{Atom: &q.Goal}}, q.Body...))
-	c.goal, c.query, c.declared, c.adHoc = true, q, declared, len(declared) == 0
-	for _, p := range declared {
+	c.goal, c.query, c.where = true, q, inView
+	if len(declared) == 0 {
+		c.where = inQuery
+	}
+	c.declare(declared)
+	return c
+}
+
+// declare makes the slots of declared parameters.
+func (c *clause) declare(parameters []parse.TypedName) {
+	c.declared = parameters
+	for _, p := range parameters {
 		s := c.add("$"+p.Name.Text, p.Name.Pos, true)
 		s.kind, s.why = p.Type, "as declared"
 	}
-	return c
 }
 
 func (c *clause) add(name string, pos Position, parameter bool) *slot {
@@ -117,7 +137,7 @@ func (a *analyser) mention(c *clause, t parse.Term, use string) *slot {
 	switch {
 	case s == nil && t.Kind == parse.Variable:
 		s = c.add(t.Name, t.Pos, false)
-	case s == nil && t.Kind == parse.Parameter && c.adHoc:
+	case s == nil && t.Kind == parse.Parameter && c.where == inQuery:
 		s = c.add("$"+t.Name, t.Pos, true)
 	case s == nil && t.Kind == parse.Parameter:
 		a.unknownParameter(c, t)
@@ -130,20 +150,28 @@ func (a *analyser) mention(c *clause, t parse.Term, use string) *slot {
 }
 
 func (a *analyser) unknownParameter(c *clause, t parse.Term) {
-	if !c.goal {
+	what := "view"
+	switch c.where {
+	case inRule:
 		a.fail(t.Pos, "write a variable or a value; a view can bind it",
-			"only views have parameters, and $%s stands in a rule", t.Name)
+			"only views and actions have parameters, and $%s stands in a rule", t.Name)
 		return
+	case inTransaction:
+		a.fail(t.Pos, "write the value; an action has parameters",
+			"a transaction has no parameters")
+		return
+	case inAction:
+		what = "action"
 	}
 	var declared []string
 	for _, p := range c.declared {
 		declared = append(declared, p.Name.Text)
 	}
-	hint := "declare it behind the name of the view: $" + t.Name + ": type"
+	hint := "declare it behind the name of the " + what + ": $" + t.Name + ": type"
 	if near := nearest(t.Name, declared); near != "" {
 		hint = "did you mean $" + near + "?"
 	}
-	a.fail(t.Pos, hint, "the view has no parameter $%s", t.Name)
+	a.fail(t.Pos, hint, "the %s has no parameter $%s", what, t.Name)
 }
 
 // resolveRule resolves the body and checks that it binds the head.
@@ -297,16 +325,19 @@ func (a *analyser) reportUnbound(c *clause) {
 func (a *analyser) lookUp(atom *parse.Atom, isGoal bool) RelationID {
 	name := atom.Relation.Text
 	id, ok := a.program.names[name]
-	if pos, isView := a.viewPos[name]; isView && !ok {
+	if other, isLeaf := a.leaves[name]; isLeaf && !ok {
 		where := ""
-		if pos.Line > 0 {
-			where = " in line " + plainInt(pos.Line)
+		if other.pos.Line > 0 {
+			where = " in line " + plainInt(other.pos.Line)
 		}
 		hint := "rules read relations only; write what the view" + where + " asks for"
-		if isGoal {
+		switch {
+		case other.what != "a view":
+			hint = ""
+		case isGoal:
 			hint = "ask for what the view" + where + " asks for, or watch the view (heddle watch)"
 		}
-		a.fail(atom.Relation.Pos, hint, "%s is a view, not a relation", name)
+		a.fail(atom.Relation.Pos, hint, "%s is %s, not a relation", name, other.what)
 		return -1
 	}
 	if !ok {
@@ -372,42 +403,30 @@ func join(x, y *slot) {
 	}
 }
 
-// checkParameters fails for the parameters of a view that its query does not
-// mention.
-func (a *analyser) checkParameters(c *clause, v *parse.View) {
+// checkParameters fails for the parameters of a view or action that none of its
+// clauses mentions. who is "the query of v does".
+func (a *analyser) checkParameters(who string, declared []parse.TypedName, clauses []*clause) {
 	used := map[string]bool{}
 	var variables []string
-	var note func(t parse.Term)
-	note = func(t parse.Term) {
-		switch t.Kind {
-		case parse.Expression:
-			for _, arg := range t.Call.Args {
-				note(arg)
+	for _, c := range clauses {
+		for name, s := range c.names {
+			switch {
+			case s.parameter && s.use != "":
+				used[name[1:]] = true
+			case !s.parameter && s.call == nil:
+				variables = append(variables, name)
 			}
-		case parse.Parameter:
-			used[t.Name] = true
-		case parse.Variable:
-			variables = append(variables, t.Name)
 		}
 	}
-	for _, l := range c.conditions {
-		if l.Atom == nil {
-			note(l.Comparison.Left)
-			note(l.Comparison.Right)
-			continue
-		}
-		for _, t := range l.Atom.Terms {
-			note(t)
-		}
-	}
-	for _, p := range v.Parameters {
+	slices.Sort(variables)
+	for _, p := range declared {
 		if used[p.Name.Text] {
 			continue
 		}
-		hint := "write $" + p.Name.Text + " in the query, or remove the parameter"
+		hint := "write $" + p.Name.Text + ", or remove the parameter"
 		if near := nearest(p.Name.Text, variables); near != "" {
 			hint = "write $" + p.Name.Text + " instead of " + near + "?"
 		}
-		a.fail(p.Name.Pos, hint, "the query of %s does not use $%s", v.Name.Text, p.Name.Text)
+		a.fail(p.Name.Pos, hint, "%s not use $%s", who, p.Name.Text)
 	}
 }

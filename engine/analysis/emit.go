@@ -27,14 +27,14 @@ func newEmitter(c *clause, p *Program) *emitter {
 func (e *emitter) number(s *slot) int {
 	n, ok := e.numbers[s]
 	if !ok {
-		n = e.variable(s.plainName(), s.root().inferred)
+		n = e.variable(s.plainName(), s.root().inferred, s.root().nullable)
 		e.numbers[s] = n
 	}
 	return n
 }
 
-func (e *emitter) variable(name string, kind value.Kind) int {
-	e.variables = append(e.variables, Variable{Name: name, Type: kind})
+func (e *emitter) variable(name string, kind value.Kind, nullable bool) int {
+	e.variables = append(e.variables, Variable{Name: name, Type: kind, Nullable: nullable})
 	return len(e.variables) - 1
 }
 
@@ -84,14 +84,14 @@ func (e *emitter) representative(s *slot) Term {
 func (e *emitter) atom(id RelationID, tree *parse.Atom) Atom {
 	a := Atom{Relation: id, Terms: make([]Term, len(tree.Terms))}
 	for i, t := range tree.Terms {
-		kind := e.program.Relations[id].Columns[i].Type
+		column := e.program.Relations[id].Columns[i]
 		switch t.Kind {
 		case parse.Wildcard:
-			a.Terms[i] = Term{Var: e.variable("", kind)}
+			a.Terms[i] = Term{Var: e.variable("", column.Type, column.Nullable)}
 		case parse.Aggregated:
 			a.Terms[i] = e.term(t.Call.Args[argument(t.Call)])
 		default:
-			a.Terms[i] = e.typed(t, kind)
+			a.Terms[i] = e.typed(t, column.Type)
 		}
 	}
 	return a
@@ -133,7 +133,7 @@ func (e *emitter) compute(b *Body, f *call) {
 		c.Args[i] = e.typed(t, f.function.Params[min(i, len(f.function.Params)-1)])
 	}
 	if f.tests {
-		c.Out = e.variable("", f.function.Result)
+		c.Out = e.variable("", f.function.Result, f.nullable)
 		b.add(Comparison{Op: Eq, Left: Term{Var: c.Out}, Right: e.representative(f.out)})
 	} else {
 		c.Out = e.number(f.out.root())
@@ -179,6 +179,13 @@ func holds(op Operator, order int) bool {
 	return order >= 0
 }
 
+// output adds a column of a class.
+func (q *Query) output(t Term, name string, root *slot) {
+	q.Output = append(q.Output, t)
+	q.Columns = append(q.Columns,
+		Column{Name: name, Type: root.inferred, Nullable: root.nullable})
+}
+
 // emitQuery makes the IR of a query.
 func (a *analyser) emitQuery(c *clause) Query {
 	e := newEmitter(c, a.program)
@@ -190,10 +197,6 @@ func (a *analyser) emitQuery(c *clause) Query {
 		}
 	}
 	q.Body = e.body()
-	output := func(t Term, name string, kind value.Kind) {
-		q.Output = append(q.Output, t)
-		q.Columns = append(q.Columns, Column{Name: name, Type: kind})
-	}
 	goal := c.literals[0].atom
 	columns := a.program.Relations[c.literals[0].relation].Columns
 	inGoal := map[*slot]bool{}
@@ -208,11 +211,15 @@ func (a *analyser) emitQuery(c *clause) Query {
 				inGoal[s] = true
 			}
 		}
-		output(e.term(t), name, columns[i].Type)
+		term := e.typed(t, columns[i].Type)
+		nullable := columns[i].Nullable && c.nullable(t)
+		q.Output = append(q.Output, term)
+		q.Columns = append(q.Columns,
+			Column{Name: name, Type: columns[i].Type, Nullable: nullable})
 	}
 	for _, s := range c.slots {
 		if !s.parameter && s.call == nil && !inGoal[s] {
-			output(e.representative(s), s.name, s.root().inferred)
+			q.output(e.representative(s), s.name, s.root())
 		}
 	}
 	q.Body.Variables = e.variables

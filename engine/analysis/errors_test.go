@@ -82,7 +82,7 @@ func analyseQuery(p *Program, src string) (*Query, error) {
 	return AnalyseQuery(p, q)
 }
 
-func checkTransaction(p *Program, src string) ([]Op, error) {
+func checkTransaction(p *Program, src string) ([]Statement, error) {
 	tx, err := parse.Transaction(src)
 	if err != nil {
 		return nil, err

@@ -9,31 +9,56 @@ import (
 	"github.com/heddle-live/heddle/engine/value"
 )
 
-// CheckTransaction checks parsed facts against a program and returns them as
-// operations in order of the text; the rows of one statement share memory. The
-// error is of type parse.Errors; there are no operations then.
-func CheckTransaction(p *Program, t *parse.TransactionTree) ([]Op, error) {
+// CheckTransaction checks a parsed transaction against a program. Facts that follow
+// each other are one statement, whose rows may share memory. The error is of type
+// parse.Errors; there are no statements then.
+func CheckTransaction(p *Program, t *parse.TransactionTree) ([]Statement, error) {
 	a := newAnalyser(p.indexed(), t.Source)
-	count := 0
-	for i := range t.Facts {
-		count += len(t.Facts[i].Rows)
-	}
-	ops := make([]Op, 0, count)
-	for i := range t.Facts {
-		f := &t.Facts[i]
-		a.facts(f, func(row []value.Value) {
-			ops = append(ops, Op{Relation: f.Relation.Text, Delete: f.Delete, Row: row})
-		})
+	var statements []Statement
+	for i := 0; i < len(t.Statements) && !a.errs.Full(); i++ {
+		if t.Statements[i].Heads != nil {
+			statements = append(statements, a.checkStatement(&t.Statements[i]))
+			continue
+		}
+		s, rows, end := Statement{Pos: t.Statements[i].Pos}, 0, i
+		for ; end < len(t.Statements) && t.Statements[end].Heads == nil; end++ {
+			rows += len(t.Statements[end].Facts.Rows)
+		}
+		s.Ops = make([]Op, 0, rows)
+		for ; i < end; i++ {
+			f := &t.Statements[i].Facts
+			a.facts(f, func(row []value.Value) {
+				s.Ops = append(s.Ops, Op{Relation: f.Relation.Text, Delete: f.Delete, Row: row})
+			})
+		}
+		i--
+		statements = append(statements, s)
 	}
 	if err := a.err(); err != nil {
 		return nil, err
 	}
-	return ops, nil
+	return statements, nil
+}
+
+// checkStatement checks a statement with heads, which has no meaning after an error.
+func (a *analyser) checkStatement(tree *parse.Statement) Statement {
+	before := len(a.errs)
+	w := newWrite(tree, nil, inTransaction)
+	a.resolveWrite(w)
+	if len(a.errs) > before {
+		return Statement{}
+	}
+	a.checkWrite(w)
+	a.checkTyped(w.c)
+	if len(a.errs) > before {
+		return Statement{}
+	}
+	return a.emitWrite(w)
 }
 
 // facts checks a statement and calls emit for each row.
 func (a *analyser) facts(f *parse.Facts, emit func(row []value.Value)) {
-	r := a.baseRelation(f)
+	r := a.baseRelation(f.Relation)
 	if r == nil {
 		return
 	}
@@ -49,38 +74,62 @@ func (a *analyser) facts(f *parse.Facts, emit func(row []value.Value)) {
 			continue
 		}
 		for i, t := range terms {
-			if kind := t.Value.Kind(); kind != r.Columns[i].Type {
-				a.fail(t.Pos, literalHint(t.Value, r.Columns[i].Type),
-					"column %s of %s is %s, and %s is %s", r.Columns[i].Name, r.Name,
-					kindText(r.Columns[i].Type), shortValue(t.Value), kindText(kind))
+			cells = append(cells, coerce(t.Value, r.Columns[i].Type))
+			if !r.Columns[i].holds(cells[len(cells)-1]) {
+				a.misfit(r, i, t)
 			}
-			cells = append(cells, t.Value)
 		}
 		emit(cells[len(cells)-width : len(cells) : len(cells)])
 	}
 }
 
+// misfit fails for a value that its column does not hold.
+func (a *analyser) misfit(r *Relation, i int, t parse.Term) {
+	column := r.Columns[i]
+	if isNull(t) {
+		a.fail(t.Pos, "to allow it, declare "+column.Name+": "+column.Type.String()+"?",
+			"column %s of %s is never null", column.Name, r.Name)
+		return
+	}
+	a.fail(t.Pos, literalHint(t.Value, column.Type), "column %s of %s is %s, and %s is %s",
+		column.Name, r.Name, kindText(column.Type), shortValue(t.Value), kindText(t.Value.Kind()))
+}
+
+// holds reports whether the column holds v.
+func (c *Column) holds(v value.Value) bool {
+	return v.Kind() == c.Type || c.Nullable && v.IsNull()
+}
+
 // baseRelation returns the relation of facts, nil after an error.
-func (a *analyser) baseRelation(f *parse.Facts) *Relation {
-	name := f.Relation.Text
+func (a *analyser) baseRelation(relation parse.Name) *Relation {
+	name := relation.Text
 	if id, ok := a.program.names[name]; ok {
 		r := &a.program.Relations[id]
+		if a.program.keepsClock(name) {
+			a.fail(relation.Pos, "", "%s", clockMessage)
+			return nil
+		}
 		if !r.Derived {
 			return r
 		}
-		a.fail(f.Relation.Pos, a.program.sourcesHint(id),
+		a.fail(relation.Pos, a.program.sourcesHint(id),
 			"%s is derived by rules and holds no facts of its own", name)
 		return nil
 	}
-	if _, isView := a.viewPos[name]; isView {
-		a.fail(f.Relation.Pos, "facts are written to relations",
-			"%s is a view, not a relation", name)
+	if other, isLeaf := a.leaves[name]; isLeaf {
+		a.fail(relation.Pos, "facts are written to relations",
+			"%s is %s, not a relation", name, other.what)
 		return nil
 	}
 	message, hint := a.program.unknownRelation(name, true)
-	a.fail(f.Relation.Pos, hint, "%s", message)
+	a.fail(relation.Pos, hint, "%s", message)
 	return nil
 }
+
+// keepsClock reports whether relation name is the clock's, which nobody writes.
+func (p *Program) keepsClock(name string) bool { return p.ClockMillis > 0 && name == clockName }
+
+const clockMessage = "the graph itself keeps the row of clock"
 
 // sourcesHint names the relations with facts that the rules of a derived one
 // read directly.
@@ -127,6 +176,9 @@ func CheckRow(p *Program, relation string, row []value.Value) error {
 		return &RowError{Relation: relation, Message: message}
 	}
 	r := &p.Relations[id]
+	if p.keepsClock(relation) {
+		return &RowError{Relation: relation, Message: clockMessage}
+	}
 	if r.Derived {
 		message := "relation " + relation + " is derived by rules and holds no facts of its own; " +
 			p.sourcesHint(id)
@@ -138,7 +190,7 @@ func CheckRow(p *Program, relation string, row []value.Value) error {
 		return &RowError{Relation: relation, Message: message}
 	}
 	for i, v := range row {
-		if v.Kind() != r.Columns[i].Type {
+		if !r.Columns[i].holds(v) {
 			message := fmt.Sprintf(
 				"relation %s, column %s: expected %s, got %s, which is %s", relation,
 				r.Columns[i].Name, kindText(r.Columns[i].Type), shortValue(v), kindText(v.Kind()))

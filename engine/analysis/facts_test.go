@@ -9,10 +9,15 @@ import (
 
 func TestCheckTransaction(t *testing.T) {
 	p := mustAnalyse(t, base)
-	ops, err := checkTransaction(p, "+edge[(1, 2), (2, 3)]\n-label(1, \"hot\")\n+price(\"a\", 1.5)")
+	statements, err := checkTransaction(p,
+		"+edge[(1, 2), (2, 3)]\n-label(1, \"hot\")\n+price(\"a\", 1.5)")
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(statements) != 1 {
+		t.Fatalf("%d statements, want one of plain facts", len(statements))
+	}
+	ops := statements[0].Ops
 	one, two, three := value.OfInt(1), value.OfInt(2), value.OfInt(3)
 	amount, _ := value.OfFloat(1.5)
 	want := []Op{

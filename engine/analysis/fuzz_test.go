@@ -64,7 +64,14 @@ func FuzzAnalyse(f *testing.F) {
 			checkBody(t, p, &p.Rules[i].Body, 0)
 		}
 		for i := range p.Views {
-			checkBody(t, p, &p.Views[i].Query().Body, len(p.Views[i].Parameters))
+			for j := range p.Views[i].Parts {
+				checkBody(t, p, &p.Views[i].Parts[j].Query.Body, len(p.Views[i].Parameters))
+			}
+		}
+		for i := range p.Actions {
+			for j := range p.Actions[i].Statements {
+				checkStatement(t, p, &p.Actions[i].Statements[j])
+			}
 		}
 		again, err := analyse(file.String())
 		if err != nil {
@@ -82,6 +89,7 @@ func FuzzAnalyse(f *testing.F) {
 func FuzzAnalyseQuery(f *testing.F) {
 	addSeeds(f)
 	p := mustAnalyse(f, base)
+	f.Add("-edge(X, Y), +edge(Y, X + 1) <- edge(X, Y), !r1(X, _), Y != 5")
 	f.Fuzz(func(t *testing.T, src string) {
 		if tree, err := parse.Query(src); err == nil {
 			q, err := AnalyseQuery(p, tree)
@@ -95,18 +103,50 @@ func FuzzAnalyseQuery(f *testing.F) {
 			}
 		}
 		if tree, err := parse.Transaction(src); err == nil {
-			ops, err := CheckTransaction(p, tree)
+			statements, err := CheckTransaction(p, tree)
 			if err != nil {
 				checkFuzzError(t, src, err)
 				return
 			}
-			for _, op := range ops {
-				if err := CheckRow(p, op.Relation, op.Row); err != nil {
-					t.Fatalf("%q: %v", src, err)
-				}
+			for i := range statements {
+				checkStatement(t, p, &statements[i])
 			}
 		}
 	})
+}
+
+// checkStatement holds what the engine relies on.
+func checkStatement(t *testing.T, p *Program, s *Statement) {
+	for _, op := range s.Ops {
+		if err := CheckRow(p, op.Relation, op.Row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Query == nil {
+		return
+	}
+	checkBody(t, p, &s.Query.Body, len(s.Query.Parameters))
+	for _, h := range s.Heads {
+		row := make([]value.Value, len(h.Terms))
+		for i, term := range h.Terms {
+			row[i] = term.Const
+			if !term.IsConst() {
+				row[i] = sample(s.Query.Columns[term.Var].Type)
+			}
+		}
+		if err := CheckRow(p, h.Relation, row); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func sample(kind value.Kind) value.Value {
+	float, _ := value.OfFloat(1)
+	return map[value.Kind]value.Value{
+		value.Int: value.OfInt(1), value.Float: float, value.String: value.OfString(""),
+		value.Bool: value.OfBool(true), value.Bytes: value.OfBytes(""),
+		value.Timestamp: value.OfTimestamp(1),
+	}[kind]
 }
 
 // checkBody holds what the engine relies on: types agree, computations are in order,

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/heddle-live/heddle/engine/value"
@@ -63,8 +62,11 @@ func listed(names []string) string {
 
 // kindText returns the kind with its article: "an int".
 func kindText(k value.Kind) string {
-	if k == value.Int {
+	switch k {
+	case value.Int:
 		return "an int"
+	case value.Bytes, value.Null:
+		return k.String()
 	}
 	return "a " + k.String()
 }
@@ -76,6 +78,9 @@ func signature(r *Relation) string {
 		parts[i] = c.Name
 		if c.Type != value.Invalid {
 			parts[i] += ": " + c.Type.String()
+		}
+		if c.Nullable {
+			parts[i] += "?"
 		}
 	}
 	return r.Name + "(" + strings.Join(parts, ", ") + ")"
@@ -126,13 +131,11 @@ func (p *Program) relationNames(baseOnly bool) []string {
 func (p *Program) unknownRelation(name string, baseOnly bool) (message, hint string) {
 	message = "there is no relation " + name
 	names := p.relationNames(baseOnly)
-	viewNames := make([]string, len(p.Views))
-	for i := range p.Views {
-		viewNames[i] = p.Views[i].Name
-	}
 	switch near := nearest(name, names); {
-	case slices.Contains(viewNames, name):
+	case p.ViewNamed(name) != nil:
 		return name + " is a view, not a relation", ""
+	case p.ActionNamed(name) != nil:
+		return name + " is an action, not a relation", ""
 	case near != "":
 		hint = "did you mean " + near + "?"
 	case len(names) == 0:

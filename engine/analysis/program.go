@@ -214,7 +214,7 @@ type Statement struct {
 	// Heads are written for each row of Query; deletions go first.
 	Heads []WriteHead
 	// Query has the action's parameters. Its Body may be empty, and Output lists
-	// what the heads use. Body.Atoms[0] is no goal.
+	// what the heads use, or the constant true. Body.Atoms[0] is no goal.
 	Query *Query
 	Pos   Position
 	Text  string

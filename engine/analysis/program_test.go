@@ -21,6 +21,12 @@ func TestPrograms(t *testing.T) {
 			p.Rules = p.Rules[len(program.Rules):]
 			p.Views = p.Views[len(program.Views):]
 			return dumpStatements(p)
+		case "transaction":
+			statements, err := checkTransaction(program, src)
+			if err != nil {
+				t.Fatal(detailOf(err))
+			}
+			return strings.TrimRight(dumpWrites(program, statements), "\n")
 		case "query":
 			q, err := analyseQuery(program, src)
 			if err != nil {
@@ -54,12 +60,52 @@ func dumpStatements(p *Program) string {
 		b.WriteString(dumpAggregates(&r))
 	}
 	for _, v := range p.Views {
-		fmt.Fprintf(&b, "%s at %d:%d\n%s", v.Text, v.Pos.Line, v.Pos.Column, dumpQuery(p, v.Query()))
+		fmt.Fprintf(&b, "%s at %d:%d\n", v.Text, v.Pos.Line, v.Pos.Column)
+		for _, part := range v.Parts {
+			if part.Name != "" {
+				fmt.Fprintf(&b, "  part %s\n", part.Name)
+			}
+			b.WriteString(dumpQuery(p, &part.Query))
+		}
+	}
+	for _, a := range p.Actions {
+		fmt.Fprintf(&b, "%s at %d:%d\n  parameters %v\n%s", a.Text, a.Pos.Line, a.Pos.Column,
+			a.Parameters, dumpWrites(p, a.Statements))
+	}
+	if p.ClockMillis > 0 {
+		fmt.Fprintf(&b, "clock every %d ms\n", p.ClockMillis)
 	}
 	for _, f := range p.Seed {
 		fmt.Fprintf(&b, "seed %s %v\n", f.Relation, f.Row)
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+func dumpWrites(p *Program, statements []Statement) string {
+	var b strings.Builder
+	for _, s := range statements {
+		fmt.Fprintf(&b, "  statement %s at %d:%d\n", s.Text, s.Pos.Line, s.Pos.Column)
+		for _, op := range s.Ops {
+			fmt.Fprintf(&b, "  %s %s %v\n", map[bool]string{true: "delete", false: "insert"}[op.Delete],
+				op.Relation, op.Row)
+		}
+		for _, h := range s.Heads {
+			fmt.Fprintf(&b, "  %s %s", map[bool]string{true: "delete", false: "insert"}[h.Delete],
+				h.Relation)
+			for _, t := range h.Terms {
+				if t.IsConst() {
+					fmt.Fprintf(&b, " %s", t.Const)
+				} else {
+					fmt.Fprintf(&b, " column%d", t.Var)
+				}
+			}
+			b.WriteString("\n")
+		}
+		if s.Query != nil {
+			b.WriteString(dumpQuery(p, s.Query))
+		}
+	}
+	return b.String()
 }
 
 func dumpQuery(p *Program, q *Query) string {

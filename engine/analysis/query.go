@@ -20,12 +20,8 @@ func AnalyseQuery(p *Program, q *parse.QueryTree) (*Query, error) {
 	a.checkOutput(c)
 	a.inferSlots(c)
 	c.inferParameters()
-	for _, s := range c.slots {
-		if s.root().inferred == value.Invalid && s.call == nil {
-			a.fail(s.pos, "let it stand in a relation, or compare it with something that does",
-				"the type of %s cannot be told", s.name)
-		}
-	}
+	a.checkTyped(c)
+	a.inferClauseNulls(c)
 	a.checkClause(c)
 	if err := a.err(); err != nil {
 		return nil, err

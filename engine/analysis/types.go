@@ -10,12 +10,17 @@ import (
 
 func plainInt(n int) string { return strconv.Itoa(n) }
 
-// inferTypes gives the columns of derived relations the types of their heads,
-// again and again until nothing changes: what a clause learns, those that read
-// its relation learn next.
+// inferTypes gives the columns of derived relations the types of their heads.
 func (a *analyser) inferTypes(*parse.File) {
+	a.origins = make([][]Position, len(a.program.Relations))
+	a.untilKnown(a.inferHead)
+	a.reportUntyped()
+}
+
+// untilKnown calls infer for rules, again and again until nothing changes: what a
+// clause learns, those that read its relation learn next.
+func (a *analyser) untilKnown(infer func(c *clause, head RelationID) (news bool)) {
 	relations := a.program.Relations
-	a.origins = make([][]Position, len(relations))
 	readers := make([][]int, len(relations))
 	queue := make([]int, len(a.rules))
 	queued := make([]bool, len(a.rules))
@@ -31,7 +36,7 @@ func (a *analyser) inferTypes(*parse.File) {
 		i := queue[0]
 		queue, queued[i] = queue[1:], false
 		id := a.program.names[a.rules[i].head.Relation.Text]
-		if !a.inferHead(a.rules[i], id) {
+		if !infer(a.rules[i], id) {
 			continue
 		}
 		for _, reader := range readers[id] {
@@ -40,7 +45,6 @@ func (a *analyser) inferTypes(*parse.File) {
 			}
 		}
 	}
-	a.reportUntyped()
 }
 
 // inferHead gives the head's columns what the clause knows, and reports whether
@@ -180,9 +184,25 @@ func (a *analyser) checkTypes(*parse.File) {
 		a.checkAggregateTypes(c)
 		a.checkHead(c)
 	}
-	for _, c := range a.views {
-		a.inferSlots(c)
-		a.checkClause(c)
+	for _, v := range a.views {
+		a.inferSlots(v.c)
+		a.inferClauseNulls(v.c)
+		a.checkClause(v.c)
+		a.checkTyped(v.c)
+	}
+	for _, step := range a.writes {
+		a.checkWrite(step.w)
+	}
+}
+
+// checkTyped fails for variables whose types nothing gives.
+func (a *analyser) checkTyped(c *clause) {
+	faultless := len(a.errs) == 0 // else the cause may be reported already
+	for _, s := range c.slots {
+		if faultless && s.root().inferred == value.Invalid && s.call == nil {
+			a.fail(s.pos, "let it stand in a relation, or compare it with something that does",
+				"the type of %s cannot be told", s.name)
+		}
 	}
 }
 
@@ -204,6 +224,8 @@ func (a *analyser) checkArgument(c *clause, r *Relation, i int, t parse.Term) {
 	column, kind := r.Columns[i], c.kindOf(t)
 	s := c.slotOf(t)
 	switch {
+	case isNull(t) && !column.Nullable:
+		a.fail(t.Pos, "", "column %s of %s is never null", column.Name, r.Name)
 	case kind == value.Invalid || kind == column.Type:
 	case t.Kind == parse.Constant && coerce(t.Value, column.Type).Kind() == column.Type:
 	case t.Kind == parse.Constant:
@@ -300,6 +322,10 @@ func literalHint(v value.Value, want value.Kind) string {
 		return "write " + v.Str() + " without quotes"
 	case want == value.Bool:
 		return "write true or false"
+	case want == value.Timestamp:
+		return `write t"2026-11-30T12:00:00Z", or the milliseconds since 1970`
+	case want == value.Bytes:
+		return `write pairs of hex digits: x"00ff"`
 	}
 	return ""
 }

@@ -68,6 +68,25 @@ func (a *analyser) checkOrder(c *clause) {
 // canonicalText returns the query with its parameters called $1, $2 and its
 // variables V1, V2 in order.
 func canonicalText(c *clause) string {
+	all := c.renamer()
+	q := parse.QueryTree{Window: c.query.Window}
+	for i, l := range c.conditions {
+		l = renamed(l, all)
+		if i == 0 {
+			q.Goal = *l.Atom
+		} else {
+			q.Body = append(q.Body, l)
+		}
+	}
+	for _, o := range c.query.Order {
+		q.Order = append(q.Order,
+			parse.Order{Term: all([]parse.Term{o.Term})[0], Descending: o.Descending})
+	}
+	return q.String()
+}
+
+// renamer returns what renames the terms of the clause as written.
+func (c *clause) renamer() func(terms []parse.Term) []parse.Term {
 	names := map[*slot]string{}
 	variables, parameters := 0, 0
 	for _, s := range c.slots {
@@ -80,39 +99,29 @@ func canonicalText(c *clause) string {
 			names[s] = fmt.Sprintf("V%d", variables)
 		}
 	}
-	var rename func(t parse.Term) parse.Term
-	all := func(terms []parse.Term) []parse.Term {
-		renamed := make([]parse.Term, len(terms))
+	var all func(terms []parse.Term) []parse.Term
+	all = func(terms []parse.Term) []parse.Term {
+		out := make([]parse.Term, len(terms))
 		for i, t := range terms {
-			renamed[i] = rename(t)
+			if s := c.slotOf(t); s != nil {
+				t.Name = names[s]
+			}
+			if t.Kind == parse.Expression {
+				t.Call = &parse.Call{Name: t.Call.Name, Args: all(t.Call.Args)}
+			}
+			out[i] = t
 		}
-		return renamed
+		return out
 	}
-	rename = func(t parse.Term) parse.Term {
-		if s := c.slotOf(t); s != nil {
-			t.Name = names[s]
-		}
-		if t.Kind == parse.Expression {
-			t.Call = &parse.Call{Name: t.Call.Name, Args: all(t.Call.Args)}
-		}
-		return t
+	return all
+}
+
+func renamed(l parse.Literal, all func([]parse.Term) []parse.Term) parse.Literal {
+	if l.Atom != nil {
+		l.Atom = &parse.Atom{Relation: l.Atom.Relation, Terms: all(l.Atom.Terms)}
+		return l
 	}
-	q := parse.QueryTree{Window: c.query.Window}
-	for i, l := range c.conditions {
-		if l.Atom == nil {
-			l.Comparison.Left = rename(l.Comparison.Left)
-			l.Comparison.Right = rename(l.Comparison.Right)
-		} else {
-			l.Atom = &parse.Atom{Relation: l.Atom.Relation, Terms: all(l.Atom.Terms)}
-		}
-		if i == 0 {
-			q.Goal = *l.Atom
-		} else {
-			q.Body = append(q.Body, l)
-		}
-	}
-	for _, o := range c.query.Order {
-		q.Order = append(q.Order, parse.Order{Term: rename(o.Term), Descending: o.Descending})
-	}
-	return q.String()
+	sides := all([]parse.Term{l.Comparison.Left, l.Comparison.Right})
+	l.Comparison.Left, l.Comparison.Right = sides[0], sides[1]
+	return l
 }

@@ -19,14 +19,16 @@ type File struct {
 	Schemas []Schema
 	Rules   []Rule
 	Views   []View
+	Actions []Action
 	Seeds   []Facts // none of them deletes
+	Clock   *Clock  // nil without one
 	Source  string
 }
 
 // TransactionTree is a parsed transaction; its statements apply in order.
 type TransactionTree struct {
-	Facts  []Facts
-	Source string
+	Statements []Statement
+	Source     string
 }
 
 // QueryTree is a goal with conditions, and which of its rows are wanted.
@@ -58,10 +60,12 @@ type Name struct {
 	Pos  Position
 }
 
-// TypedName is a column of a schema or a parameter of a view (without its `$`).
+// TypedName is a column of a schema or a parameter of a view or action (without its
+// `$`).
 type TypedName struct {
-	Name Name
-	Type value.Kind
+	Name     Name
+	Type     value.Kind
+	Nullable bool // of a column: `age: int?`
 }
 
 // Schema declares a base relation: `+edge(src: int, dst: int)`.
@@ -77,12 +81,47 @@ type Rule struct {
 	Body []Literal
 }
 
-// View is `view name($p: type) := ?query`.
+// View is `view name($p: type) := ?query`, or several queries under names of their
+// own: `orders: ?query, alerts: ?query`.
 type View struct {
 	Name       Name
 	Parameters []TypedName
-	Query      QueryTree
+	Parts      []Part
 	Pos        Position
+}
+
+// Part is one query of a view.
+type Part struct {
+	Name  Name // without text for the only one
+	Query QueryTree
+}
+
+// Action is `action name($p: type) := statement; statement`.
+type Action struct {
+	Name       Name
+	Parameters []TypedName
+	Statements []Statement
+	Pos        Position
+}
+
+// Statement is one step of a transaction or action.
+type Statement struct {
+	Facts Facts       // the rows, if Heads is nil
+	Heads []WriteHead // what is written for each match of Body
+	Body  []Literal   // nil without `<-`
+	Pos   Position
+}
+
+// WriteHead is a row to insert, or with Delete to delete.
+type WriteHead struct {
+	Delete bool
+	Atom   Atom
+}
+
+// Clock is `clock every 10s`.
+type Clock struct {
+	Millis int64
+	Pos    Position
 }
 
 // Facts are rows to insert into or to delete from one relation. All terms of

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"encoding/hex"
 	"strconv"
 
 	"github.com/heddle-live/heddle/engine/value"
@@ -19,6 +20,7 @@ const (
 	inBody
 	inGoal
 	inFact
+	inWrite // the head of a statement that writes
 )
 
 // ruleStatement parses `head <- body`, and tells apart what else may begin
@@ -221,7 +223,7 @@ func (p *parser) literal() Literal {
 		atom := p.atom(inBody)
 		return Literal{Atom: &atom}
 	case tok.kind == tokenName && !isAtom && !isComparison(after.kind) &&
-		!isArithmetic(after.kind) && !p.isBool(tok):
+		!isArithmetic(after.kind) && !p.isWordValue(tok):
 		p.fail(tok, "for instance: "+p.text(tok)+"(X)",
 			"expected `(` and the arguments of %s, found %s", p.text(tok), p.describe(after))
 	case tok.kind == tokenEnd:
@@ -290,24 +292,31 @@ func (p *parser) atom(where place) Atom {
 		p.fail(tok, "for instance: "+a.Relation.Text+"(X, Y)",
 			"expected `(` and the arguments of %s, found %s", a.Relation.Text, p.describe(tok))
 	}
+	a.Terms = p.arguments(where, a.Relation.Text)
+	return a
+}
+
+// arguments parses `(term, ...)`.
+func (p *parser) arguments(where place, relation string) []Term {
+	var terms []Term
 	p.accept(tokenOpen)
 	for !p.failed {
 		tok := p.peek()
-		if tok.kind == tokenClose && len(a.Terms) == 0 {
-			p.fail(tok, "", "%s needs at least one argument", a.Relation.Text)
+		if tok.kind == tokenClose && len(terms) == 0 {
+			p.fail(tok, "", "%s needs at least one argument", relation)
 			break
 		}
-		if len(a.Terms) == ColumnsMax {
+		if len(terms) == ColumnsMax {
 			p.fail(tok, "", "there are more than the %d columns allowed", ColumnsMax)
 			break
 		}
-		a.Terms = append(a.Terms, p.argument(where))
+		terms = append(terms, p.argument(where))
 		if p.failed || p.accept(tokenClose) {
 			break
 		}
 		p.expect(tokenComma, "`,` or `)`")
 	}
-	return a
+	return terms
 }
 
 // term parses one argument or one side of a comparison.
@@ -329,6 +338,14 @@ func (p *parser) term(where place) Term {
 		t.Value = p.number(tok, "")
 	case tok.kind == tokenMinus && isNumber(p.peek()):
 		t.Value = p.number(p.next(), "-")
+	case tok.kind == tokenBytes:
+		decoded, _ := hex.DecodeString(p.quoted(tok))
+		t.Value = value.OfBytes(string(decoded))
+	case tok.kind == tokenTimestamp:
+		ms, _ := value.ParseTime(p.quoted(tok))
+		t.Value = value.OfTimestamp(ms)
+	case p.is(tok, "null"):
+		t.Value = value.OfNull()
 	case p.isBool(tok):
 		t.Value = value.OfBool(p.text(tok) == "true")
 	default:
@@ -336,6 +353,12 @@ func (p *parser) term(where place) Term {
 	}
 	return t
 }
+
+// quoted returns the inside of a literal like x"00ff".
+func (p *parser) quoted(tok token) string { return p.src[tok.start+2 : tok.end-1] }
+
+// isWordValue reports whether tok is a value that is spelt like a name.
+func (p *parser) isWordValue(tok token) bool { return p.isBool(tok) || p.is(tok, "null") }
 
 func (p *parser) isBool(tok token) bool { return p.is(tok, "true") || p.is(tok, "false") }
 
@@ -366,8 +389,10 @@ func (p *parser) badTerm(tok token, where place) {
 		p.fail(tok, "", "a fact has values only, and nothing is computed here")
 	case p.isAggregate(tok):
 		p.fail(tok, hintAggregateRule, "aggregates stand in the head of a rule only")
-	case p.is(tok, "null") || p.is(tok, "nil") || p.is(tok, "none"):
-		p.fail(tok, "leave the fact out instead", "there is no %s", text)
+	case p.is(tok, "nil") || p.is(tok, "none"):
+		p.fail(tok, "write null", "there is no %s", text)
+	case tok.kind == tokenDuration:
+		p.fail(tok, "", "%s is not a number", text)
 	case tok.kind == tokenName && after.kind == tokenColon && where != inFact:
 		p.fail(tok, "columns have types in the schema of the relation only; write a variable here",
 			"%s is neither a variable nor a value", text)

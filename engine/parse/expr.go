@@ -64,7 +64,7 @@ func (p *parser) operand(where place) Term {
 		p.noWildcard(after, inner)
 		p.expect(tokenClose, "an operator or `)`")
 		return inner
-	case tok.kind == tokenName && after.kind == tokenOpen && !p.isBool(tok):
+	case tok.kind == tokenName && after.kind == tokenOpen && !p.isWordValue(tok):
 		return p.function(where)
 	default:
 		return p.term(where)

@@ -5,9 +5,14 @@ func (p *parser) transactionStatement(t *TransactionTree) {
 	tok, after := p.peek(), p.peekAt(1)
 	switch {
 	case tok.kind == tokenPlus || tok.kind == tokenMinus:
-		if p.factStatement(tok) {
+		if p.arrowInStatement() {
+			if s := p.writes(); !p.failed {
+				t.Statements = append(t.Statements, s)
+			}
+			p.expectEnd()
+		} else if p.factStatement(tok) {
 			if facts := p.facts(); !p.failed {
-				t.Facts = append(t.Facts, facts)
+				t.Statements = append(t.Statements, Statement{Facts: facts, Pos: facts.Pos})
 			}
 		}
 	case p.is(tok, "seed") && after.kind == tokenPlus:
@@ -15,6 +20,9 @@ func (p *parser) transactionStatement(t *TransactionTree) {
 	case tok.kind == tokenQuestion:
 		p.fail(tok, "ask it with heddle query",
 			"a transaction holds facts only, and this is a query")
+	case p.is(tok, "action") && after.kind == tokenName:
+		p.fail(tok, "actions are deployed with heddle apply",
+			"a transaction holds facts only, and this is an action")
 	case p.is(tok, "view") && after.kind == tokenName:
 		p.fail(tok, "views are deployed with heddle apply",
 			"a transaction holds facts only, and this is a view")
@@ -47,9 +55,6 @@ func (p *parser) factStatement(sign token) bool {
 	}
 	p.next()
 	switch tok := p.peek(); {
-	case p.arrowInStatement():
-		p.fail(sign, "a transaction holds facts with constants only",
-			"inserts and deletes with a body are not supported yet")
 	case tok.kind == tokenOpen && sign.kind == tokenPlus && p.hasColon():
 		p.fail(sign, "schemas are deployed with heddle apply",
 			"a transaction holds facts only, and this is a schema")
@@ -58,6 +63,65 @@ func (p *parser) factStatement(sign token) bool {
 			"a transaction holds facts only")
 	}
 	return !p.failed
+}
+
+// writes parses `-head, +head <- body`, a step of an action or transaction. The body
+// may be missing, and rows in brackets may stand in place of a head.
+func (p *parser) writes() Statement {
+	s := Statement{Pos: position(p.peek())}
+	for !p.failed {
+		sign := p.next()
+		if sign.kind != tokenPlus && sign.kind != tokenMinus {
+			p.fail(sign, "for instance: -edge(X, Y) <- edge(X, Y), Y > 5",
+				"expected `+` or `-` and what is written, found %s", p.describe(sign))
+			break
+		}
+		p.heads(&s, sign.kind == tokenMinus)
+		if len(s.Heads) > HeadsMax {
+			p.fail(sign, "", "the statement writes more than the %d rows allowed", HeadsMax)
+		}
+		if p.peek().kind != tokenComma {
+			break
+		}
+		p.next()
+	}
+	if tok := p.peek(); tok.kind == tokenTurnstile {
+		p.fail(tok, "write <-", "the body is written with `<-`, not `:-`")
+	}
+	if p.accept(tokenArrow) {
+		s.Body = p.body(0)
+	}
+	if tok := p.peek(); tok.kind != tokenEnd && tok.kind != tokenSemicolon {
+		p.badSeparator(tok)
+	}
+	return s
+}
+
+// heads parses one head, or several of a relation in brackets.
+func (p *parser) heads(s *Statement, deletes bool) {
+	if p.peekAt(1).kind != tokenOpenBracket {
+		s.Heads = append(s.Heads, WriteHead{Delete: deletes, Atom: p.atom(inWrite)})
+		return
+	}
+	relation := p.name("relation")
+	p.next()
+	for !p.failed {
+		if tok := p.peek(); tok.kind != tokenOpen {
+			p.fail(tok, "for instance: +"+relation.Text+"[(1, 2), (2, 3)]",
+				"expected `(` and the values of a fact, found %s", p.describe(tok))
+			return
+		}
+		s.Heads = append(s.Heads, WriteHead{
+			Delete: deletes, Atom: Atom{Relation: relation, Terms: p.arguments(inWrite, relation.Text)},
+		})
+		if p.failed || p.accept(tokenCloseBracket) {
+			return
+		}
+		p.expect(tokenComma, "`,` or `]` after the fact")
+		if p.accept(tokenCloseBracket) {
+			return
+		}
+	}
 }
 
 // hasColon reports whether the first argument is `name:`.

@@ -1,11 +1,14 @@
 package parse
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/heddle-live/heddle/engine/value"
 )
 
 type tokenKind uint8
@@ -20,6 +23,9 @@ const (
 	tokenInt
 	tokenFloat
 	tokenString
+	tokenBytes        // x"00ff"
+	tokenTimestamp    // t"2026-11-30T12:00:00Z"
+	tokenDuration     // 10s, in a clock only
 	tokenOpen         // (
 	tokenClose        // )
 	tokenOpenBracket  // [
@@ -294,6 +300,9 @@ func (l *lexer) scanSymbol() tokenKind {
 func (l *lexer) scanName() tokenKind {
 	start, end := l.at, nameEnd(l.src, l.at)
 	text := l.src[start:end]
+	if (text == "x" || text == "t") && strings.HasPrefix(l.src[end:], `"`) {
+		return l.scanPrefixed(end)
+	}
 	if len(text) > NameBytesMax {
 		return l.fault(end, "", "this name has %d characters, more than the %d allowed",
 			len(text), NameBytesMax)
@@ -306,6 +315,29 @@ func (l *lexer) scanName() tokenKind {
 		return tokenName
 	}
 	return tokenVariable
+}
+
+// scanPrefixed reads a literal of bytes or of a timestamp, whose quote stands at.
+func (l *lexer) scanPrefixed(quote int) tokenKind {
+	line := lineOf(l.src[quote+1:], 1)
+	length := strings.IndexByte(line, '"')
+	if length < 0 {
+		return l.fault(quote+1+len(line), `close it with "`,
+			"this value is not closed in its line")
+	}
+	kind, text, end := tokenBytes, line[:length], quote+1+length+1
+	if l.src[l.at] == 't' {
+		kind = tokenTimestamp
+		if _, ok := value.ParseTime(text); !ok {
+			return l.fault(end, `for instance: t"2026-11-30T12:00:00Z" or `+
+				`t"2026-11-30T12:00:00.250+01:00"`, "%s is not a timestamp", l.src[l.at:end])
+		}
+	} else if _, err := hex.DecodeString(text); err != nil {
+		return l.fault(end, `bytes are pairs of hex digits: x"00ff"`, "%s is not bytes",
+			l.src[l.at:end])
+	}
+	l.at = end
+	return kind
 }
 
 func (l *lexer) scanParameter() tokenKind {
@@ -343,11 +375,18 @@ func (l *lexer) scanNumber() tokenKind {
 		}
 	}
 	if whole := l.numberEnd(start); whole > end {
+		if _, ok := durationUnits[l.src[end:whole]]; ok && kind == tokenInt {
+			l.at = whole
+			return tokenDuration
+		}
 		return l.badNumber(start, whole)
 	}
 	l.at = end
 	return kind
 }
+
+// durationUnits are the milliseconds of what may follow the number of a clock.
+var durationUnits = map[string]int64{"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 
 // badNumber words the error of a number with something wrong in its spelling.
 func (l *lexer) badNumber(start, end int) tokenKind {

@@ -9,21 +9,24 @@ import "fmt"
 
 // Limits of a text. What exceeds one is an error, never cut off.
 const (
-	SourceBytesMax = 1 << 20 // of a program, transaction or query
-	StatementsMax  = 10_000  // of a program or transaction
-	ColumnsMax     = 32      // of a relation, and parameters of a view
-	AtomsMax       = 32      // of a body
-	ComparisonsMax = 64      // of a body
-	CallsMax       = 64      // functions and operators of a statement
-	NestingMax     = 32      // of parentheses and calls in an expression
-	WindowMax      = 1_000_000
-	TuplesMax      = 100_000 // of a bulk statement
-	NameBytesMax   = 64      // of a relation, view, column, variable or parameter
-	errorsMax      = 20      // reported of one text
+	SourceBytesMax = 1 << 20   // of a program, transaction or query
+	StatementsMax  = 10_000    // of a program or transaction
+	ColumnsMax     = 32        // of a relation, and parameters of a view
+	AtomsMax       = 32        // of a body
+	ComparisonsMax = 64        // of a body
+	CallsMax       = 64        // functions and operators of a statement
+	NestingMax     = 32        // of parentheses and calls in an expression
+	WindowMax      = 1_000_000 // of limit and offset
+	PartsMax       = 16        // of a view
+	HeadsMax       = 32        // of a statement that writes, but for plain facts
+	WritesMax      = 64        // statements of an action
+	TuplesMax      = 100_000   // of a bulk statement
+	NameBytesMax   = 64        // of a relation, view, column, variable or parameter
+	errorsMax      = 20        // reported of one text
 )
 
-// Program parses the text of a whole program: schemas, rules, views and seed
-// facts. The error is of type Errors; the File is nil then. The result aliases
+// Program parses the text of a whole program: schemas, rules, views, actions, seed
+// facts and a clock. The error is of type Errors; the File is nil then. The result aliases
 // src.
 func Program(src string) (*File, error) {
 	p, err := newParser(src)
@@ -39,7 +42,8 @@ func Program(src string) (*File, error) {
 }
 
 // Transaction parses facts to insert (`+edge(1, 2)`, `+edge[(1, 2), (2, 3)]`)
-// and to delete (the same with `-`). The error is of type Errors. The result
+// and to delete (the same with `-`), also for each match of a body (`-edge(X, Y) <-
+// edge(X, Y), Y > 5`). The error is of type Errors. The result
 // aliases src.
 func Transaction(src string) (*TransactionTree, error) {
 	p, err := newParser(src)
@@ -48,7 +52,7 @@ func Transaction(src string) (*TransactionTree, error) {
 	}
 	t := &TransactionTree{Source: src}
 	p.eachStatement(func() { p.transactionStatement(t) })
-	if len(p.errs) == 0 && len(t.Facts) == 0 {
+	if len(p.errs) == 0 && len(t.Statements) == 0 {
 		p.fail(p.peek(), "for instance: +edge(1, 2)", "the transaction is empty")
 	}
 	if len(p.errs) > 0 {

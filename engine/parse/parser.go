@@ -151,7 +151,7 @@ func (p *parser) beginsSigned(i int) bool {
 		return name && (p.kindAt(i+2) == tokenOpen || p.kindAt(i+2) == tokenOpenBracket)
 	case tokenName:
 		text := p.text(p.tokens[i])
-		return text == "view" && name ||
+		return (text == "view" || text == "action") && name ||
 			text == "seed" && (p.kindAt(i+1) == tokenPlus || p.kindAt(i+1) == tokenMinus)
 	}
 	return false
@@ -255,7 +255,7 @@ func (p *parser) endHint(tok token) string {
 	case tok.first && !tok.column1:
 		return "a line that begins with white space continues the statement before it; " +
 			"begin a new statement in the first column"
-	case p.beginsSigned(p.at) || tok.kind == tokenName && p.peekAt(1).kind == tokenOpen:
+	case tok.kind == tokenSemicolon || p.beginsSigned(p.at) || tok.kind == tokenName && p.peekAt(1).kind == tokenOpen:
 		return "begin each statement on a line of its own, or end the one before with a point"
 	}
 	return ""
@@ -278,7 +278,7 @@ func (p *parser) describe(tok token) string {
 		return "the parameter " + text
 	case tokenString:
 		return "the string " + text
-	case tokenInt, tokenFloat, tokenWildcard:
+	case tokenInt, tokenFloat, tokenWildcard, tokenBytes, tokenTimestamp, tokenDuration:
 		return text
 	}
 	return "`" + text + "`"

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/heddle-live/heddle/engine/value"
@@ -19,6 +20,12 @@ func (p *parser) programStatement(f *File) {
 		if v := p.view(); !p.failed {
 			f.Views = append(f.Views, v)
 		}
+	case p.is(tok, "action") && after.kind != tokenOpen:
+		if act := p.action(); !p.failed {
+			f.Actions = append(f.Actions, act)
+		}
+	case p.is(tok, "clock") && after.kind != tokenOpen:
+		p.clock(f)
 	case tok.kind == tokenName && !p.refusedKeyword(tok, after):
 		p.ruleStatement(f)
 	case tok.kind == tokenMinus:
@@ -37,7 +44,8 @@ func (p *parser) programStatement(f *File) {
 	default:
 		p.fail(tok, "a program has schemas (+edge(src: int, dst: int)), "+
 			"rules (r(X) <- edge(X, _)), "+
-			"views (view v($p: int) := ?r($p)) and seed facts (seed +edge(1, 2))",
+			"views (view v($p: int) := ?r($p)), actions (action a($p: int) := +edge($p, 1)) "+
+			"and seed facts (seed +edge(1, 2))",
 			"expected a statement, found %s", p.describe(tok))
 	}
 }
@@ -48,10 +56,8 @@ func (p *parser) refusedKeyword(tok, after token) bool {
 		return false
 	}
 	switch p.text(tok) {
-	case "action":
-		p.fail(tok, "", "actions are not supported yet")
 	case "type":
-		p.fail(tok, "the types are int, float, string and bool", "type names are not supported yet")
+		p.fail(tok, hintTypes, "there are no names for types")
 	case "rule", "relation", "def", "let", "insert", "delete", "drop", "create", "select":
 		p.fail(tok, "a rule is written r(X) <- edge(X, _), a schema +edge(src: int, dst: int)",
 			"there is no statement %s", p.text(tok))
@@ -71,7 +77,7 @@ func (p *parser) plusStatement(f *File) {
 		return
 	case p.arrowAfterAtom():
 		p.fail(plus, "write "+p.shortText(p.at-1),
-			"`+head <- body` is kept for guarded inserts; write the rule without +")
+			"`+head <- body` writes facts, in a transaction or an action; write the rule without +")
 		return
 	case open.kind == tokenOpenBracket || open.kind == tokenOpen && !p.looksLikeSchema():
 		p.fail(plus, "write seed "+p.shortText(p.at-2)+" for the facts of a new graph, "+
@@ -184,9 +190,102 @@ func (p *parser) view() View {
 		p.fail(tok, "for instance: view hot($head: int) := ?r1($head, Y)",
 			"expected `:=` and the query of the view, found %s", p.describe(tok))
 	}
-	v.Query = p.query()
+	if p.partAhead(0) {
+		p.parts(&v)
+	} else {
+		v.Parts = []Part{{Query: p.query()}}
+	}
 	p.expectEnd()
 	return v
+}
+
+// parts parses `name: ?query, name: ?query`.
+func (p *parser) parts(v *View) {
+	for !p.failed {
+		tok := p.peek()
+		if len(v.Parts) == PartsMax {
+			p.fail(tok, "make it two views", "the view has more than the %d parts allowed", PartsMax)
+			return
+		}
+		part := Part{Name: p.name("part")}
+		p.expect(tokenColon, "`:` and the query of the part")
+		part.Query = p.query()
+		v.Parts = append(v.Parts, part)
+		if !p.accept(tokenComma) {
+			return
+		}
+	}
+}
+
+// clock parses `clock every 10s`.
+func (p *parser) clock(f *File) {
+	tok := p.next()
+	const hint = "for instance: clock every 10s; the units are ms, s, m and h"
+	if every := p.peek(); !p.is(every, "every") {
+		p.fail(every, hint, "expected every and the interval of the clock, found %s",
+			p.describe(every))
+		return
+	}
+	p.next()
+	interval := p.next()
+	if interval.kind != tokenDuration {
+		p.fail(interval, hint, "expected the interval of the clock, found %s", p.describe(interval))
+		return
+	}
+	text := p.text(interval)
+	digits := digitsEnd(text, 0)
+	n, err := strconv.ParseInt(text[:digits], 10, 64)
+	unit := durationUnits[text[digits:]]
+	if err != nil || n > clockMillisMax/unit || n*unit < clockMillisMin {
+		p.fail(interval, "", "the interval of a clock lies between 1s and 24h")
+		return
+	}
+	p.expectEnd()
+	if f.Clock != nil {
+		p.fail(tok, "", "the clock stands in line %d already", f.Clock.Pos.Line)
+	}
+	f.Clock = &Clock{Millis: n * unit, Pos: position(tok)}
+}
+
+const (
+	clockMillisMin = 1000
+	clockMillisMax = 24 * 3_600_000
+)
+
+// action parses `action name($p: type, ...) := statement; statement`.
+func (p *parser) action() Action {
+	a := Action{Pos: position(p.next())}
+	a.Name = p.name("action")
+	if tok := p.peek(); !p.failed && tok.kind != tokenOpen {
+		p.fail(tok, "for instance: action "+a.Name.Text+"($key: int) := +edge($key, 1)",
+			"expected `(` and the parameters of the action, found %s", p.describe(tok))
+	}
+	p.accept(tokenOpen)
+	if !p.accept(tokenClose) {
+		a.Parameters = p.typedNames("parameter", tokenParameter)
+	}
+	switch tok := p.peek(); {
+	case p.failed || tok.kind == tokenAssign:
+		p.accept(tokenAssign)
+	case tok.kind == tokenEq || tok.kind == tokenArrow || tok.kind == tokenTurnstile:
+		p.fail(tok, "write :=", "an action is declared with `:=`, not `%s`", p.text(tok))
+	default:
+		p.fail(tok, "for instance: action link($from: int, $to: int) := +edge($from, $to)",
+			"expected `:=` and what the action writes, found %s", p.describe(tok))
+	}
+	for !p.failed {
+		tok := p.peek()
+		if len(a.Statements) == WritesMax {
+			p.fail(tok, "", "the action has more than the %d statements allowed", WritesMax)
+			break
+		}
+		a.Statements = append(a.Statements, p.writes())
+		if !p.accept(tokenSemicolon) || p.peek().kind == tokenEnd {
+			break
+		}
+	}
+	p.expectEnd()
+	return a
 }
 
 // typedNames parses `name: type, ...)`, the columns of a schema or, with `$`,
@@ -230,17 +329,28 @@ func (p *parser) typedName(what string, kind tokenKind) TypedName {
 		p.fail(tok, "", "expected a %s, found %s", what, p.describe(tok))
 	}
 	if colon := p.peek(); !p.failed && colon.kind != tokenColon {
-		p.fail(tok, "for instance: "+p.text(tok)+": int; the types are int, float, string and bool",
+		p.fail(tok, "for instance: "+p.text(tok)+": int; "+hintTypes,
 			"the %s %s has no type", what, p.text(tok))
 	}
 	p.accept(tokenColon)
-	return TypedName{Name: Name{Text: text, Pos: position(tok)}, Type: p.typeName()}
+	n := TypedName{Name: Name{Text: text, Pos: position(tok)}, Type: p.typeName()}
+	if question := p.peek(); !p.failed && question.kind == tokenQuestion {
+		n.Nullable = true
+		p.next()
+		if kind == tokenParameter {
+			p.fail(question, "leave the ? out", "a parameter is never null")
+		}
+	}
+	return n
 }
+
+const hintTypes = "the types are int, float, string, bool, bytes and timestamp"
 
 // otherTypeNames are what other systems call our types.
 var otherTypeNames = map[string]string{
 	"integer": "int", "int64": "int", "int32": "int", "i64": "int", "i32": "int", "long": "int",
-	"bigint": "int", "uint": "int", "timestamp": "int", "time": "int", "id": "int", "number": "int",
+	"bigint": "int", "uint": "int", "id": "int", "number": "int",
+	"time": "timestamp", "datetime": "timestamp", "date": "timestamp", "blob": "bytes", "binary": "bytes",
 	"double": "float", "float64": "float", "f64": "float", "real": "float", "decimal": "float",
 	"str": "string", "text": "string", "symbol": "string", "varchar": "string", "char": "string",
 	"uuid": "string", "boolean": "bool",
@@ -255,7 +365,7 @@ func (p *parser) typeName() value.Kind {
 	if kind, ok := value.KindOf(text); ok {
 		return kind
 	}
-	hint := "the types are int, float, string and bool"
+	hint := hintTypes
 	lower := strings.ToLower(text)
 	if _, ok := value.KindOf(lower); ok {
 		hint = "write " + lower
@@ -279,7 +389,7 @@ func (p *parser) name(what string) Name {
 		p.capitalName(tok, what)
 	case tok.kind != tokenName:
 		p.fail(tok, "", "expected the name of a %s, found %s", what, p.describe(tok))
-	case p.text(tok) == "true" || p.text(tok) == "false":
+	case p.isWordValue(tok):
 		p.fail(tok, "", "%s is a value and cannot name a %s", p.text(tok), what)
 	}
 	return Name{Text: p.text(tok), Pos: position(tok)}

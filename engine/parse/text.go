@@ -132,7 +132,49 @@ func (s Schema) String() string {
 // String returns the declaration in its one spelling.
 func (v View) String() string {
 	parameters := typedNamesText("$", v.Parameters)
-	return "view " + v.Name.Text + "(" + parameters + ") := " + v.Query.String()
+	return "view " + v.Name.Text + "(" + parameters + ") := " + join(v.Parts, ", ")
+}
+
+// String returns the query, behind the part's name if it has one.
+func (p Part) String() string {
+	if p.Name.Text == "" {
+		return p.Query.String()
+	}
+	return p.Name.Text + ": " + p.Query.String()
+}
+
+// String returns the declaration in its one spelling.
+func (a Action) String() string {
+	parameters := typedNamesText("$", a.Parameters)
+	return "action " + a.Name.Text + "(" + parameters + ") := " + join(a.Statements, "; ")
+}
+
+// String returns the statement in its one spelling.
+func (s Statement) String() string {
+	if s.Heads == nil {
+		return s.Facts.String()
+	}
+	text := join(s.Heads, ", ")
+	if s.Body != nil {
+		text += " <- " + join(s.Body, ", ")
+	}
+	return text
+}
+
+// String returns the head in its one spelling.
+func (h WriteHead) String() string {
+	if h.Delete {
+		return "-" + h.Atom.String()
+	}
+	return "+" + h.Atom.String()
+}
+
+// String returns the declaration in its one spelling.
+func (c Clock) String() string {
+	if c.Millis%1000 == 0 {
+		return fmt.Sprintf("clock every %ds", c.Millis/1000)
+	}
+	return fmt.Sprintf("clock every %dms", c.Millis)
 }
 
 // String returns the statement in its one spelling, without the word seed.
@@ -152,7 +194,7 @@ func (f Facts) String() string {
 }
 
 // String returns the transaction in its one spelling, one statement a line.
-func (t TransactionTree) String() string { return join(t.Facts, "\n") }
+func (t TransactionTree) String() string { return join(t.Statements, "\n") }
 
 // String returns the program in its one spelling, by kind of statement.
 func (f File) String() string {
@@ -166,6 +208,12 @@ func (f File) String() string {
 	for _, v := range f.Views {
 		lines = append(lines, v.String())
 	}
+	for _, a := range f.Actions {
+		lines = append(lines, a.String())
+	}
+	if f.Clock != nil {
+		lines = append(lines, f.Clock.String())
+	}
 	for _, s := range f.Seeds {
 		lines = append(lines, "seed "+s.String())
 	}
@@ -178,6 +226,9 @@ func typedNamesText(sigil string, names []TypedName) string {
 	parts := make([]string, len(names))
 	for i, n := range names {
 		parts[i] = sigil + n.Name.Text + ": " + n.Type.String()
+		if n.Nullable {
+			parts[i] += "?"
+		}
 	}
 	return strings.Join(parts, ", ")
 }

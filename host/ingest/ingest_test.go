@@ -172,11 +172,11 @@ func (f *fixture) transaction(text string) ingest.Transaction {
 		f.t.Fatal(err)
 	}
 	program := f.loop.Program()
-	ops, err := analysis.CheckTransaction(program, parsed)
+	statements, err := analysis.CheckTransaction(program, parsed)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return ingest.Transaction{Program: program, Statements: engine.Plain(ops)}
+	return ingest.Transaction{Program: program, Statements: statements}
 }
 
 func (f *fixture) write(text string) ingest.Receipt {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/host/ingest"
@@ -113,11 +112,12 @@ func (f *fixture) write(text string) {
 		f.t.Fatal(err)
 	}
 	p := f.loop.Program()
-	ops, err := analysis.CheckTransaction(p, parsed)
+	statements, err := analysis.CheckTransaction(p, parsed)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if _, err := f.loop.Transact(f.t.Context(), ingest.Transaction{Program: p, Statements: engine.Plain(ops)}); err != nil {
+	tx := ingest.Transaction{Program: p, Statements: statements}
+	if _, err := f.loop.Transact(f.t.Context(), tx); err != nil {
 		f.t.Fatal(err)
 	}
 }
