@@ -42,27 +42,48 @@ type transformer struct {
 	prepared   *Prepared
 	symbols    Symbols
 	tables     []*relation.Relation
+	levels     []level // of the relations
+	goals      []*goal
 	predicates []*predicate
 	rules      []*rule
 	inputs     map[analysis.RelationID]*predicate
 	patterns   map[pattern]demanded
 	derived    map[*predicate]pattern // that rows belong to
+	failures   map[failureKey]*predicate
 	waiting    []pattern
 	asked      map[analysis.RelationID]int // patterns of each relation
 }
 
-func newTransformer(c Config) *transformer {
-	return &transformer{
-		program: c.Program.program, prepared: c.Program, symbols: c.Symbols, tables: c.Tables,
-		inputs:   make(map[analysis.RelationID]*predicate),
-		patterns: make(map[pattern]demanded),
-		derived:  make(map[*predicate]pattern),
-		asked:    make(map[analysis.RelationID]int),
+// transform rewrites the program for its goals, and again with less precise demand
+// while a cycle of the rules leads through a negation.
+func transform(c Config) (*transformer, error) {
+	levels := make([]level, len(c.Program.program.Relations))
+	for attempt := 0; ; attempt++ {
+		t := &transformer{
+			program: c.Program.program, prepared: c.Program, symbols: c.Symbols,
+			tables: c.Tables, levels: levels,
+			inputs:   make(map[analysis.RelationID]*predicate),
+			patterns: make(map[pattern]demanded),
+			derived:  make(map[*predicate]pattern),
+			failures: make(map[failureKey]*predicate),
+			asked:    make(map[analysis.RelationID]int),
+		}
+		for i, q := range c.Goals {
+			if err := t.goal(i, q); err != nil {
+				return nil, err
+			}
+		}
+		if err := t.finish(c.Goals); err != nil {
+			return nil, err
+		}
+		if t.isStratified(attempt) {
+			return t, nil
+		}
 	}
 }
 
 func (t *transformer) newPredicate(kind predicateKind, arity int) *predicate {
-	p := &predicate{number: len(t.predicates), kind: kind, arity: arity, goal: -1}
+	p := &predicate{number: len(t.predicates), kind: kind, arity: arity, goal: -1, of: -1}
 	t.predicates = append(t.predicates, p)
 	return p
 }
@@ -70,17 +91,20 @@ func (t *transformer) newPredicate(kind predicateKind, arity int) *predicate {
 func (t *transformer) input(id analysis.RelationID) *predicate {
 	p, ok := t.inputs[id]
 	if !ok {
-		p = &predicate{number: len(t.predicates), kind: base, goal: -1, table: t.tables[id]}
-		p.arity = p.table.Arity()
-		t.predicates = append(t.predicates, p)
+		p = t.newPredicate(base, t.tables[id].Arity())
+		p.table = t.tables[id]
 		t.inputs[id] = p
 	}
 	return p
 }
 
-// demandFor returns the predicates of a pattern, and the pattern: it may be the
-// free one instead.
+// demandFor returns the predicates of a pattern, and the pattern: it may have fewer
+// bound columns.
 func (t *transformer) demandFor(p pattern) (demanded, pattern) {
+	p.bound &= t.prepared.passes[p.relation]
+	if t.levels[p.relation] == whole {
+		p.bound = 0
+	}
 	d, ok := t.patterns[p]
 	if !ok && p.bound != 0 && t.asked[p.relation] >= patternsMax {
 		p.bound = 0
@@ -90,6 +114,7 @@ func (t *transformer) demandFor(p pattern) (demanded, pattern) {
 		t.asked[p.relation]++
 		d.demand = t.newPredicate(demand, p.bound.Len())
 		d.rows = t.newPredicate(derived, len(t.program.Relations[p.relation].Columns))
+		d.demand.of, d.rows.of = p.relation, p.relation
 		t.patterns[p] = d
 		t.derived[d.rows] = p
 		t.waiting = append(t.waiting, p)
@@ -105,7 +130,7 @@ func (t *transformer) operand(term analysis.Term) (operand, error) {
 	if err != nil {
 		return operand{}, fmt.Errorf("constant %v: %w", term.Const, err)
 	}
-	return operand{register: -1, constant: id}, nil
+	return operand{register: constant, constant: id}, nil
 }
 
 func (t *transformer) operands(terms []analysis.Term) ([]operand, error) {
@@ -119,8 +144,8 @@ func (t *transformer) operands(terms []analysis.Term) ([]operand, error) {
 	return out, nil
 }
 
-// goal adds the rules of one goal and returns where its output comes from.
-func (t *transformer) goal(number int, q *analysis.Query) (*goal, error) {
+// goal adds the rules of one goal.
+func (t *transformer) goal(number int, q *analysis.Query) error {
 	parameters := len(q.Parameters)
 	g := &goal{root: t.newPredicate(root, parameters)}
 	columns := make([]operand, parameters)
@@ -133,7 +158,7 @@ func (t *transformer) goal(number int, q *analysis.Query) (*goal, error) {
 	for _, term := range q.Output {
 		o, err := t.operand(term)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		source := Source{Column: -1, Constant: o.constant}
 		if o.register >= 0 {
@@ -149,26 +174,35 @@ func (t *transformer) goal(number int, q *analysis.Query) (*goal, error) {
 	}
 	g.result = t.newPredicate(result, len(columns))
 	g.root.goal, g.result.goal = number, number
-	return g, t.clause(clause{
-		head: atom{g.result, columns}, demand: atom{g.root, asked}, body: &q.Body,
-		group: -1, free: false,
+	t.goals = append(t.goals, g)
+	return t.clause(clause{
+		name: Clause{Rule: -1, Goal: number}, parameters: parameters,
+		head:   atom{predicate: g.result, terms: columns},
+		demand: atom{predicate: g.root, terms: asked},
+		body:   &q.Body, group: -1, free: false,
 	})
 }
 
 // finish adds the rules of every pattern that a goal needs.
-func (t *transformer) finish() error {
+func (t *transformer) finish(goals []*analysis.Query) error {
 	for len(t.waiting) > 0 {
 		p := t.waiting[0]
 		t.waiting = t.waiting[1:]
 		d := t.patterns[p]
-		for _, r := range t.prepared.clauses[p.relation] {
+		if t.levels[p.relation] == whole {
+			t.demandWhole(d.demand, p.relation, goals)
+		}
+		for _, i := range t.prepared.clauses[p.relation] {
+			r := &t.program.Rules[i]
 			head, err := t.operands(r.Head.Terms)
 			if err != nil {
 				return err
 			}
 			err = t.clause(clause{
-				head: atom{d.rows, head}, demand: atom{d.demand, boundTerms(head, p.bound)},
-				body: &r.Body, group: t.prepared.components[p.relation], free: p.bound == 0,
+				name:   Clause{Rule: i, Goal: -1},
+				head:   atom{predicate: d.rows, terms: head},
+				demand: atom{predicate: d.demand, terms: boundTerms(head, p.bound)},
+				body:   &r.Body, group: t.prepared.components[p.relation], free: p.bound == 0,
 			})
 			if err != nil {
 				return err
@@ -188,121 +222,12 @@ func boundTerms(terms []operand, bound relation.Columns) []operand {
 	return out
 }
 
-// clause is one body to be rewritten for one head.
-type clause struct {
-	head, demand atom
-	body         *analysis.Body
-	// group is the program component of the head's relation, -1 for a goal. With
-	// free, nothing of the head is bound, and atoms of the group are then read
-	// free as well: the whole relation is wanted, so one copy of it will do.
-	group int
-	free  bool
-}
-
-func (t *transformer) clause(c clause) error {
-	unfolded := t.prepared.unfold(c.body)
-	c.body = &unfolded
-	atoms := make([][]operand, len(c.body.Atoms))
-	for i, a := range c.body.Atoms {
-		var err error
-		if atoms[i], err = t.operands(a.Terms); err != nil {
-			return err
-		}
-	}
-	filters := make([]filter, len(c.body.Comparisons))
-	for i, cmp := range c.body.Comparisons {
-		sides, err := t.operands([]analysis.Term{cmp.Left, cmp.Right})
-		if err != nil {
-			return err
-		}
-		filters[i] = filter{op: comparison(cmp.Op), left: sides[0], right: sides[1]}
-	}
-	bound := make(boundSet, len(c.body.Variables))
-	bound.bind(c.demand)
-	body := []atom{c.demand}
-	left := make([]bool, len(atoms))
-	for range atoms {
-		i := t.nextAtom(c.body.Atoms, atoms, left, bound)
-		left[i] = true
-		id := c.body.Atoms[i].Relation
-		if !t.program.Relations[id].Derived {
-			body = append(body, atom{t.input(id), atoms[i]})
-			bound.bind(body[len(body)-1])
-			continue
-		}
-		p := pattern{relation: id, bound: boundColumns(atoms[i], bound)}
-		if c.free && t.prepared.components[id] == c.group {
-			p.bound = 0
-		}
-		d, p := t.demandFor(p)
-		t.addRule(atom{d.demand, boundTerms(atoms[i], p.bound)}, body, filters, bound)
-		body = append(body, atom{d.rows, atoms[i]})
-		bound.bind(body[len(body)-1])
-	}
-	t.addRule(c.head, body, filters, bound)
-	return nil
-}
-
 // implies reports whether a row of atom a exists only if the demand does: it was
 // derived under just that demand.
 func (t *transformer) implies(a, demand atom) bool {
 	p, ok := t.derived[a.predicate]
-	return ok && t.patterns[p].demand == demand.predicate &&
+	return ok && !a.negated && t.patterns[p].demand == demand.predicate &&
 		slices.Equal(boundTerms(a.terms, p.bound), demand.terms)
-}
-
-// addRule adds head <- body with those filters that bound decides, unless the
-// head stands in its own body and so derives nothing.
-func (t *transformer) addRule(head atom, body []atom, filters []filter, bound boundSet) {
-	r := &rule{head: head, registers: len(bound)}
-	if slices.ContainsFunc(body[1:], func(a atom) bool { return t.implies(a, body[0]) }) {
-		body = body[1:]
-	}
-	for _, a := range body {
-		if a.equal(head) {
-			return
-		}
-		r.body = append(r.body, a)
-	}
-	for _, f := range filters {
-		if bound.has(f.left) && bound.has(f.right) {
-			r.filters = append(r.filters, f)
-		}
-	}
-	t.rules = append(t.rules, r)
-}
-
-func boundColumns(terms []operand, bound boundSet) relation.Columns {
-	var set relation.Columns
-	for c, o := range terms {
-		if bound.has(o) {
-			set |= 1 << c
-		}
-	}
-	return set
-}
-
-// nextAtom chooses the body atom that demand reaches next: one that is wholly
-// bound, or else the one with most columns bound; base before derived, since a
-// base atom narrows what is asked of the derived ones after it.
-func (t *transformer) nextAtom(atoms []analysis.Atom, terms [][]operand, taken []bool,
-	bound boundSet,
-) int {
-	best, bestScore := -1, 0
-	for i, a := range atoms {
-		if taken[i] {
-			continue
-		}
-		kind := base
-		if t.program.Relations[a.Relation].Derived {
-			kind = derived
-		}
-		n := boundColumns(terms[i], bound).Len()
-		if s := score(n, len(terms[i]), kind, false); best < 0 || s > bestScore {
-			best, bestScore = i, s
-		}
-	}
-	return best
 }
 
 // score rates an atom for a greedy order: n of its columns are bound. Atoms

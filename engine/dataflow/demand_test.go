@@ -82,18 +82,14 @@ type speller struct {
 
 func transformed(t *testing.T, source string) string {
 	c := config(t, source)
-	tr := newTransformer(c)
+	tr, err := transform(c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := speller{names: map[*predicate]string{}, symbols: c.Symbols.(symbols)}
-	for i, q := range c.Goals {
-		g, err := tr.goal(i, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for i, g := range tr.goals {
 		name := c.Program.program.Views[i].Name
 		s.names[g.root], s.names[g.result] = "?"+name, name
-	}
-	if err := tr.finish(); err != nil {
-		t.Fatal(err)
 	}
 	for id, p := range tr.inputs {
 		s.names[p] = c.Program.program.Relations[id].Name
@@ -208,11 +204,8 @@ func TestPatternsAreBounded(t *testing.T) {
 	source.WriteString("view v(" + strings.Join(parameters, ", ") + ") := ?p(" +
 		strings.ReplaceAll(strings.Join(names, ", "), "X", "$p") + ")\n")
 	c := config(t, source.String())
-	tr := newTransformer(c)
-	if _, err := tr.goal(0, c.Goals[0]); err != nil {
-		t.Fatal(err)
-	}
-	if err := tr.finish(); err != nil {
+	tr, err := transform(c)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if n := len(tr.patterns); n != patternsMax+1 {

@@ -8,7 +8,7 @@ const recounting = false
 // recounter counts derivations again, with the build tag invariants.
 type recounter struct{}
 
-func (recounter) takes(*Network) bool { return false }
+func (recounter) takes(*Network, int) bool { return false }
 
 // checkInvariants does nothing; with the build tag invariants it looks at every
 // row after each Settle.

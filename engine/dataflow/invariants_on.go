@@ -61,17 +61,20 @@ func (n *Network) checkRow(p *predicate, id relation.RowID) {
 	}
 }
 
-// recounter counts the derivations that a plan reaches, while it is on.
+// recounter counts the derivations that a plan reaches, while it is on: those of
+// heads or those of failures, whichever its plans start from.
 type recounter struct {
 	support
-	on bool
+	on   bool
+	from int
 }
 
-// takes reports whether the present derivation is to be counted, not made.
-func (r *recounter) takes(n *Network) bool {
-	if r.on {
+// takes reports whether the present derivation is not to be made, and counts it if
+// it is of the kind that is counted.
+func (r *recounter) takes(n *Network, from int) bool {
+	if r.on && r.from == from {
 		r.all++
-		if n.isFounded(r.rank) {
+		if from == fromFailure || n.isFounded(r.rank) {
 			r.founded++
 		}
 	}
@@ -80,7 +83,10 @@ func (r *recounter) takes(n *Network) bool {
 
 // derivations counts the derivations of a row, by plans that start from it.
 func (n *Network) derivations(p *predicate, id relation.RowID, rank uint64) support {
-	n.recount = recounter{support: support{rank: rank}, on: true}
+	n.recount = recounter{support: support{rank: rank}, on: true, from: fromHead}
+	if p.kind == failure {
+		n.recount.from = fromFailure
+	}
 	for _, pl := range p.proofs {
 		if n.begin(pl, p.table.Row(id)) {
 			n.run(0)

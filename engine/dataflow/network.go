@@ -34,10 +34,13 @@ const (
 	FlagsFree                            // the first flag that the network leaves alone
 )
 
-// Symbols turns constants into ids and orders ids.
+// Symbols turns values into ids and orders ids.
 type Symbols interface {
-	// ID returns the id of a constant, one id for each value.
+	// ID returns the id of a constant or of the result of a computation, one id for
+	// each value.
 	ID(v value.Value) (value.ID, error)
+	// Value returns what an id stands for.
+	Value(id value.ID) value.Value
 	// Compare orders what two ids stand for, as value.Compare does.
 	Compare(a, b value.ID) int
 }
@@ -62,6 +65,8 @@ type Config struct {
 // Network is a compiled program with all that is derived from its tables under
 // the present demand.
 type Network struct {
+	program    *analysis.Program
+	levels     []level
 	symbols    Symbols
 	onResult   func(goal int, row relation.RowID)
 	transient  bool
@@ -101,21 +106,15 @@ type goal struct {
 // are those of Symbols. Unless it is transient, it adds the indexes that its plans
 // need to the tables; see KeepIndexes.
 func New(c Config) (*Network, error) {
-	t := newTransformer(c)
-	n := &Network{
-		symbols: c.Symbols, onResult: c.OnResult,
-		transient: c.Transient, tables: c.Tables,
-		used: make(map[*relation.Index]bool), stepsMax: ^uint64(0),
-	}
-	for i, q := range c.Goals {
-		g, err := t.goal(i, q)
-		if err != nil {
-			return nil, err
-		}
-		n.goals = append(n.goals, g)
-	}
-	if err := t.finish(); err != nil {
+	t, err := transform(c)
+	if err != nil {
 		return nil, err
+	}
+	n := &Network{
+		program: t.program, levels: t.levels,
+		symbols: c.Symbols, onResult: c.OnResult,
+		transient: c.Transient, tables: c.Tables, goals: t.goals,
+		used: make(map[*relation.Index]bool), stepsMax: ^uint64(0),
 	}
 	if !c.Transient {
 		for id, table := range c.Tables {
@@ -130,18 +129,31 @@ func New(c Config) (*Network, error) {
 	return n, nil
 }
 
-// connect groups the predicates into components and makes their tables.
-func (n *Network) connect(rules []*rule) {
-	edges := make([][]int, len(n.predicates))
-	self := make([]bool, len(n.predicates))
+// connected returns the component of each predicate, the number of components, and
+// which predicates read themselves.
+func connected(predicates []*predicate, rules []*rule) (numbers []int, count int, self []bool) {
+	edges := make([][]int, len(predicates))
+	self = make([]bool, len(predicates))
 	for _, r := range rules {
 		head := r.head.predicate.number
 		for _, a := range r.body {
 			edges[head] = append(edges[head], a.predicate.number)
 			self[head] = self[head] || a.predicate.number == head
 		}
+		if r.computations != nil {
+			failure := r.failure.predicate.number
+			for _, a := range r.body {
+				edges[failure] = append(edges[failure], a.predicate.number)
+			}
+		}
 	}
-	numbers, count := stronglyConnected(edges)
+	numbers, count = stronglyConnected(edges)
+	return numbers, count, self
+}
+
+// connect groups the predicates into components and makes their tables.
+func (n *Network) connect(rules []*rule) {
+	numbers, count, self := connected(n.predicates, rules)
 	n.components = make([]*component, count)
 	for i := range n.components {
 		n.components[i] = &component{number: i}
@@ -179,7 +191,11 @@ func (n *Network) compile(rules []*rule) {
 		}
 		if recounting && !n.transient {
 			p := r.head.predicate
-			p.proofs = append(p.proofs, n.newPlan(r, -1))
+			p.proofs = append(p.proofs, n.newPlan(r, fromHead))
+			if r.computations != nil {
+				p = r.failure.predicate
+				p.proofs = append(p.proofs, n.newPlan(r, fromFailure))
+			}
 		}
 	}
 	n.registers = make([]value.ID, registers)

@@ -6,11 +6,12 @@ import (
 )
 
 // plan evaluates one rule from one row of a body atom that changes. With the build
-// tag invariants there are also plans that start from a row of the head.
+// tag invariants there are also plans that start from a row of the head or of the
+// failures.
 type plan struct {
-	head     *predicate
-	headFrom []operand
-	headRow  []value.ID // scratch
+	rule    *rule
+	head    sink
+	failure sink // of a rule that computes
 
 	// Of the row that starts it: constants and repeated registers to check,
 	// columns to load.
@@ -19,17 +20,32 @@ type plan struct {
 	repeats   []columnRegister
 
 	steps []step
+	// flips tells that the plan starts from a negated atom: what it finds goes
+	// when the row comes.
+	flips bool
 	// inside tells that the starting row's predicate is of the head's own
 	// recursive component; insiders are the steps whose predicates are.
 	inside   bool
 	insiders []int
 
 	// other is the same plan driven from a demand: it scans the rows of driver
-	// first. It is taken where they are fewer than the rows that the first step
-	// would look up: a write that meets a million rows then costs as many probes
-	// as there are keys. nil where the demand is bound anyway.
+	// first. It is taken where they are fewer than the rows that the first lookup,
+	// which is step first, would find: a write that meets a million rows then costs
+	// as many probes as there are keys. nil where the demand is bound anyway.
 	other  *plan
 	driver *predicate
+	first  int
+}
+
+// sink is where a plan puts what it derives.
+type sink struct {
+	predicate *predicate
+	from      []operand
+	row       []value.ID // scratch
+}
+
+func sinkOf(a atom) sink {
+	return sink{a.predicate, a.terms, make([]value.ID, len(a.terms))}
 }
 
 type columnOperand struct {
@@ -44,15 +60,20 @@ type columnRegister struct {
 type stepKind uint8
 
 const (
-	stepFilter stepKind = iota // go on if a comparison holds
-	stepProbe                  // go on if the row exists
-	stepLookup                 // go on with each row of a posting list
-	stepScan                   // go on with each row
+	// Tests, which come out one way.
+	stepFilter  stepKind = iota // go on if a comparison holds
+	stepAbsent                  // go on if no row exists
+	stepCompute                 // go on with the result of a function
+
+	stepProbe  // go on if the row exists
+	stepLookup // go on with each row of a posting list
+	stepScan   // go on with each row
 )
 
 // step is one stage of a plan: it checks or extends the registers.
 type step struct {
 	kind      stepKind
+	access    stepKind // of a negated atom: how its rows are found
 	predicate *predicate
 	index     *relation.Index
 	key       []operand  // of a probe or lookup
@@ -70,6 +91,10 @@ type step struct {
 	row    relation.RowID
 	filter filter
 
+	computation computation
+	tests       bool // the result is known, and is compared with
+	values      []value.Value
+
 	// Of a step without an index in a transient network: the columns that it
 	// could look up, and how many scans it has made.
 	wanted relation.Columns
@@ -81,18 +106,31 @@ type planner struct {
 	network *Network
 	rule    *rule
 	plan    *plan
+	start   int
 	bound   boundSet
 	filters []bool // placed
+	taken   []bool // body atoms
 }
 
-// newPlan compiles r for a row of body atom start, or for its head with start < 0.
+// The plans that do not start from a body atom.
+const (
+	fromHead    = -1
+	fromFailure = -2
+)
+
+// newPlan compiles r for a row of body atom start, or of its head or failures.
 func (n *Network) newPlan(r *rule, start int) *plan {
 	pl := n.planFrom(r, start, -1)
-	if start < 0 || len(pl.steps) == 0 || pl.steps[0].kind != stepLookup {
+	for pl.first < len(pl.steps) && pl.steps[pl.first].kind == stepAbsent {
+		pl.first++
+	}
+	if start < 0 || pl.first == len(pl.steps) || pl.steps[pl.first].kind != stepLookup {
 		return pl
 	}
 	bound := make(boundSet, r.registers)
-	bound.bind(r.body[start])
+	for _, b := range pl.binds {
+		bound[b.register] = true
+	}
 	for i, a := range r.body {
 		isDemand := a.predicate.kind == demand || a.predicate.kind == root
 		if i != start && isDemand && len(a.terms) > 0 && boundColumns(a.terms, bound) == 0 {
@@ -108,42 +146,62 @@ func (n *Network) newPlan(r *rule, start int) *plan {
 func (n *Network) planFrom(r *rule, start, first int) *plan {
 	p := &planner{
 		network: n, rule: r, bound: make(boundSet, r.registers),
-		filters: make([]bool, len(r.filters)),
-		plan: &plan{
-			head: r.head.predicate, headFrom: r.head.terms,
-			headRow: make([]value.ID, len(r.head.terms)),
-		},
+		filters: make([]bool, len(r.filters)), taken: make([]bool, len(r.body)),
+		plan: &plan{rule: r, head: sinkOf(r.head)}, start: start,
 	}
-	p.load(start)
-	taken := make([]bool, len(r.body))
-	if start >= 0 {
-		taken[start] = true
+	if r.computations != nil {
+		p.plan.failure = sinkOf(r.failure)
 	}
-	p.placeFilters()
-	for i := p.next(taken, first); i >= 0; i = p.next(taken, -1) {
-		taken[i] = true
-		exclude := start >= 0 && i > start && r.body[i].predicate == r.body[start].predicate
-		s := p.step(r.body[i], exclude)
-		if s.inside {
-			p.plan.insiders = append(p.plan.insiders, len(p.plan.steps))
-		}
-		p.plan.steps = append(p.plan.steps, s)
-		p.bound.bind(r.body[i])
-		p.placeFilters()
+	p.load()
+	p.placeTests()
+	for i := p.next(first); i >= 0; i = p.next(-1) {
+		p.place(i)
+		p.placeTests()
+	}
+	for _, c := range r.computations {
+		p.plan.steps = append(p.plan.steps, step{
+			kind: stepCompute, computation: c, tests: p.bound[c.out],
+			values: make([]value.Value, len(c.args)),
+		})
+		p.bound[c.out] = true
+		p.placeTests()
 	}
 	return p.plan
 }
 
-// load says what to do with the row that the plan starts from.
-func (p *planner) load(start int) {
-	from := p.rule.head
-	if start >= 0 {
-		from = p.rule.body[start]
-		p.plan.inside = p.isInside(from.predicate)
+// place adds the step of a body atom.
+func (p *planner) place(i int) {
+	a := p.rule.body[i]
+	p.taken[i] = true
+	exclude := p.start >= 0 && i >= p.start &&
+		a.predicate == p.rule.body[p.start].predicate
+	s := p.step(a, exclude)
+	if s.inside {
+		p.plan.insiders = append(p.plan.insiders, len(p.plan.steps))
 	}
+	p.plan.steps = append(p.plan.steps, s)
+	p.bound.bind(a)
+}
+
+// load says what to do with the row that the plan starts from. A row of a negated
+// atom with columns that may hold anything changes something only if it is the one
+// row that matches.
+func (p *planner) load() {
+	from := p.rule.head
+	switch {
+	case p.start >= 0:
+		from = p.rule.body[p.start]
+		p.plan.inside = p.isInside(from.predicate)
+		p.plan.flips = from.negated
+	case p.start == fromFailure:
+		from = p.rule.failure
+	}
+	isOne := true
 	for c, t := range from.terms {
 		switch {
-		case t.register < 0:
+		case t.register == anything:
+			isOne = false
+		case t.register == constant:
 			p.plan.constants = append(p.plan.constants, columnOperand{c, t})
 		case p.bound[t.register]:
 			p.plan.repeats = append(p.plan.repeats, columnRegister{c, t.register})
@@ -152,6 +210,13 @@ func (p *planner) load(start int) {
 			p.plan.binds = append(p.plan.binds, columnRegister{c, t.register})
 		}
 	}
+	if p.start < 0 {
+		return
+	}
+	p.taken[p.start] = true
+	if from.negated && !isOne {
+		p.place(p.start)
+	}
 }
 
 func (p *planner) isInside(q *predicate) bool {
@@ -159,14 +224,14 @@ func (p *planner) isInside(q *predicate) bool {
 }
 
 // next returns the untaken body atom that the plan should go on with, or -1. It is
-// first unless that is negative.
-func (p *planner) next(taken []bool, first int) int {
+// first unless that is negative. Negated atoms are tests.
+func (p *planner) next(first int) int {
 	if first >= 0 {
 		return first
 	}
 	best, bestScore := -1, 0
 	for i, a := range p.rule.body {
-		if taken[i] {
+		if p.taken[i] || a.negated {
 			continue
 		}
 		n := boundColumns(a.terms, p.bound).Len()
@@ -178,13 +243,18 @@ func (p *planner) next(taken []bool, first int) int {
 	return best
 }
 
-// placeFilters adds the filters whose sides have both become known: nothing is
-// enumerated before a comparison that could have stopped it.
-func (p *planner) placeFilters() {
+// placeTests adds the filters and negated atoms whose operands have all become
+// known: nothing is enumerated before a test that could have stopped it.
+func (p *planner) placeTests() {
 	for i, f := range p.rule.filters {
 		if !p.filters[i] && p.bound.has(f.left) && p.bound.has(f.right) {
 			p.filters[i] = true
 			p.plan.steps = append(p.plan.steps, step{kind: stepFilter, filter: f})
+		}
+	}
+	for i, a := range p.rule.body {
+		if !p.taken[i] && a.negated && p.bound.hasAll(a.terms) {
+			p.place(i)
 		}
 	}
 }
@@ -212,11 +282,15 @@ func (p *planner) step(a atom, exclude bool) step {
 		s.index = a.predicate.table.Index(bound)
 		p.network.used[s.index] = true
 	}
+	if a.negated {
+		s.kind, s.access = stepAbsent, s.kind
+	}
 	fresh := make(map[int]bool)
 	for c, t := range a.terms {
 		switch {
 		case keyed.Has(c):
 			s.key = append(s.key, t)
+		case t.register == anything:
 		case bound.Has(c):
 			s.checks = append(s.checks, columnOperand{c, t})
 		case fresh[t.register]:

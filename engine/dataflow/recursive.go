@@ -1,6 +1,9 @@
 package dataflow
 
-import "github.com/heddle-live/heddle/engine/relation"
+import (
+	"github.com/heddle-live/heddle/engine/relation"
+	"github.com/heddle-live/heddle/engine/value"
+)
 
 // support is what holds a row of a recursive component. Its two numbers of
 // derivations cost about as much to keep as one, and spare every search for
@@ -45,11 +48,10 @@ func rankOf(table *relation.Relation, id relation.RowID) uint64 {
 // deriveRecursive receives a derivation, or the loss of one, of a row in a
 // recursive component. An invisible row that gains one becomes a candidate; a
 // visible one that loses its last founded one becomes a suspect.
-func (n *Network) deriveRecursive() {
-	head := n.plan.head
+func (n *Network) deriveRecursive(head *predicate, row []value.ID) {
 	c := head.component
 	if n.sign > 0 {
-		id, _ := head.table.Add(n.plan.headRow)
+		id, _ := head.table.Add(row)
 		s := loadSupport(head.table, id)
 		s.all++
 		switch flags := head.table.Flags(id); {
@@ -65,7 +67,7 @@ func (n *Network) deriveRecursive() {
 		storeSupport(head.table, id, s)
 		return
 	}
-	id, ok := head.table.Find(n.plan.headRow)
+	id, ok := head.table.Find(row)
 	if !ok {
 		panic("dataflow: a derivation goes of a row that does not exist")
 	}

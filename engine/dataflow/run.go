@@ -20,25 +20,40 @@ const (
 )
 
 // read runs the plans that start from a row of p, for a derivation gained (sign 1)
-// or lost (-1).
+// or lost (-1). Where a rule reads p with and without a negation, derivations may
+// come and go within one change: as plans run backwards for a row that goes, each
+// plan leaves counts of derivations from what is left of its atom with the row and
+// what is right of it without, never negative ones.
 func (n *Network) read(p *predicate, id relation.RowID, sign int) {
-	if len(p.readers) == 0 {
+	n.started = place{p, id}
+	if sign > 0 {
+		for _, pl := range p.readers {
+			if n.readBy(pl, sign); n.stop {
+				return
+			}
+		}
 		return
 	}
-	n.started = place{p, id}
-	n.sign = sign
-	for _, pl := range p.readers {
-		if !n.begin(pl, p.table.Row(id)) {
-			continue
-		}
-		if pl.other != nil && n.isLonger(&pl.steps[0], pl.driver.table.Len()) {
-			n.plan = pl.other
-		}
-		n.run(0)
-		if n.stop {
+	for i := len(p.readers) - 1; i >= 0; i-- {
+		if n.readBy(p.readers[i], sign); n.stop {
 			return
 		}
 	}
+}
+
+// readBy runs one plan from the row in n.started.
+func (n *Network) readBy(pl *plan, sign int) {
+	if !n.begin(pl, n.started.predicate.table.Row(n.started.row)) {
+		return
+	}
+	if pl.flips {
+		sign = -sign
+	}
+	n.sign = sign
+	if pl.other != nil && n.isLonger(&pl.steps[pl.first], pl.driver.table.Len()) {
+		n.plan = pl.other
+	}
+	n.run(0)
 }
 
 // begin loads the row that a plan starts from and reports whether it matches.
@@ -89,8 +104,8 @@ func (n *Network) run(i int) {
 		return
 	}
 	s := &n.plan.steps[i]
-	if s.kind == stepFilter {
-		if n.holds(&s.filter) {
+	if s.kind < stepProbe {
+		if n.passes(s) {
 			n.run(i + 1)
 		}
 		return
@@ -176,19 +191,12 @@ func (n *Network) admits(s *step, id relation.RowID) bool {
 	return !s.exclude || id != n.started.row
 }
 
-// conclude is reached when every atom and filter of the body holds.
+// conclude is reached when every literal of the body holds.
 func (n *Network) conclude() {
-	if n.recount.takes(n) {
+	if n.recount.takes(n, fromHead) {
 		return
 	}
-	pl := n.plan
-	for k, o := range pl.headFrom {
-		pl.headRow[k] = n.load(o)
-	}
-	if n.transient {
-		n.count(derivationSteps)
-	}
-	n.derive()
+	n.derive(&n.plan.head)
 }
 
 func (n *Network) holds(f *filter) bool {
@@ -225,13 +233,15 @@ func (n *Network) checkLimits() {
 	switch {
 	case n.err != nil:
 	case n.steps >= n.budget:
-		n.err = ErrBudget
+		n.halt(ErrBudget)
 	case n.cancelled != nil && n.cancelled():
-		n.err = ErrCancelled
+		n.halt(ErrCancelled)
 	}
-	n.stop = n.stop || n.err != nil
 	n.stepsMax = min(n.budget, n.steps+stepsPerCheck)
 }
+
+// halt ends the evaluation in progress.
+func (n *Network) halt(err error) { n.err, n.stop = err, true }
 
 type detachedKey struct {
 	table   *relation.Relation
@@ -264,7 +274,12 @@ func (n *Network) indexInstead(s *step) bool {
 	for _, c := range s.checks {
 		s.key = append(s.key, c.operand)
 	}
-	s.kind, s.index, s.checks, s.wanted = stepLookup, ix, nil, 0
+	s.index, s.checks, s.wanted = ix, nil, 0
+	if s.kind == stepAbsent {
+		s.access = stepLookup
+	} else {
+		s.kind = stepLookup
+	}
 	s.keyRow = make([]value.ID, len(s.key))
 	return true
 }

@@ -152,20 +152,27 @@ func (n *Network) flipped(p *predicate, id relation.RowID, sign int) {
 	}
 }
 
-// derive receives one derivation of the row in the running plan's headRow.
-func (n *Network) derive() {
-	head := n.plan.head
+// derive receives one derivation of a row, or the loss of one, from the running
+// plan.
+func (n *Network) derive(to *sink) {
+	for k, o := range to.from {
+		to.row[k] = n.load(o)
+	}
+	if n.transient {
+		n.count(derivationSteps)
+	}
+	head := to.predicate
 	if head.component.recursive {
-		n.deriveRecursive()
+		n.deriveRecursive(head, to.row)
 		return
 	}
 	if n.sign > 0 {
-		id, _ := head.table.Add(n.plan.headRow)
+		id, _ := head.table.Add(to.row)
 		head.table.SetCounter(id, 0, head.table.Counter(id, 0)+1)
 		n.enqueue(head, id)
 		return
 	}
-	id, ok := head.table.Find(n.plan.headRow)
+	id, ok := head.table.Find(to.row)
 	if !ok || head.table.Counter(id, 0) == 0 {
 		panic("dataflow: a derivation goes that was never counted")
 	}

@@ -1,0 +1,485 @@
+package dataflow
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/builtin"
+	"github.com/heddle-live/heddle/engine/naive"
+	"github.com/heddle-live/heddle/engine/relation"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+var (
+	randomSeed = flag.Uint64("random.seed", 0, "run this one program of the random test")
+	randomTime = flag.Duration("random.time", 2*time.Second, "how long the random test runs")
+)
+
+const (
+	randomSteps  = 30
+	randomDomain = 4
+)
+
+// TestRandom compares networks with the naive evaluator on random programs, made by
+// hand, with negations and computations, while base rows and demands come and go. A
+// failure names its seed, and -random.seed runs it alone.
+func TestRandom(t *testing.T) {
+	if *randomSeed != 0 {
+		if err := runRandom(*randomSeed, randomSteps); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	seed := rand.Uint64()
+	t.Logf("first seed %d", seed)
+	programs := 0
+	for start := time.Now(); time.Since(start) < *randomTime; programs++ {
+		if err := runRandom(seed, randomSteps); err != nil {
+			for steps := range randomSteps {
+				if shorter := runRandom(seed, steps); shorter != nil {
+					err = shorter
+					break
+				}
+			}
+			t.Fatal(err)
+		}
+		seed++
+	}
+	t.Logf("%d programs of %d steps; %v", programs, randomSteps, randomCounts)
+}
+
+// randomCounts says how often what is rare came up.
+var randomCounts = map[string]int{}
+
+// programs makes random programs over a few small ints and null.
+type programs struct {
+	*rand.Rand
+	program   *analysis.Program
+	functions []*builtin.Function
+	stratum   []int // of the relations
+}
+
+func testFunctions() []*builtin.Function {
+	mix := func(args []value.Value) (value.Value, error) {
+		return value.OfInt((3*args[0].Int() + args[1].Int() + 1) % randomDomain), nil
+	}
+	divide := func(args []value.Value) (value.Value, error) {
+		if args[1].Int() == 0 {
+			return value.Value{}, &builtin.Error{Code: builtin.DivisionByZero}
+		}
+		return value.OfInt(args[0].Int() / args[1].Int()), nil
+	}
+	odd := func(args []value.Value) (value.Value, error) {
+		if args[0].Int()%2 == 0 {
+			return value.OfNull(), nil
+		}
+		return args[0], nil
+	}
+	two := []value.Kind{value.Int, value.Int}
+	return []*builtin.Function{
+		{Name: "mix", Params: two, Result: value.Int, Eval: mix},
+		{Name: "divide", Params: two, Result: value.Int, Eval: divide},
+		{Name: "odd", Params: two[:1], Result: value.Int, Nullable: true, Eval: odd},
+	}
+}
+
+func (g *programs) value() value.Value {
+	if g.IntN(12) == 0 {
+		return value.OfNull()
+	}
+	return value.OfInt(int64(g.IntN(randomDomain)))
+}
+
+func (g *programs) row(arity int) []value.Value {
+	row := make([]value.Value, arity)
+	for i := range row {
+		row[i] = g.value()
+	}
+	return row
+}
+
+func (g *programs) columns(n int) []analysis.Column {
+	out := make([]analysis.Column, n)
+	for i := range out {
+		out[i] = analysis.Column{Name: fmt.Sprint("c", i), Type: value.Int, Nullable: true}
+	}
+	return out
+}
+
+func (g *programs) make() []*analysis.Query {
+	g.program, g.functions = &analysis.Program{}, testFunctions()
+	for i := range 3 {
+		g.relation(fmt.Sprint("b", i), false, 0)
+	}
+	for i := range 1 + g.IntN(5) {
+		g.relation(fmt.Sprint("d", i), true, 1+g.IntN(3))
+	}
+	for id, r := range g.program.Relations {
+		if !r.Derived {
+			continue
+		}
+		for range 1 + g.IntN(3) {
+			var b analysis.Body
+			g.body(&b, g.stratum[id], 0)
+			head := analysis.Atom{Relation: analysis.RelationID(id)}
+			for range r.Columns {
+				head.Terms = append(head.Terms, g.bound(&b))
+			}
+			g.program.Rules = append(g.program.Rules, analysis.Rule{Head: head, Body: b})
+		}
+	}
+	var goals []*analysis.Query
+	for range 1 + g.IntN(3) {
+		q := &analysis.Query{Parameters: g.columns(g.IntN(3))}
+		for range q.Parameters {
+			q.Body.Variables = append(q.Body.Variables, analysis.Variable{Name: "P"})
+		}
+		g.body(&q.Body, 9, len(q.Parameters))
+		for range 1 + g.IntN(3) {
+			q.Output = append(q.Output, g.bound(&q.Body))
+		}
+		goals = append(goals, q)
+	}
+	return goals
+}
+
+func (g *programs) relation(name string, isDerived bool, stratum int) {
+	columns := g.columns(1 + g.IntN(2) + g.IntN(5)/4)
+	g.program.Relations = append(g.program.Relations,
+		analysis.Relation{Name: name, Columns: columns, Derived: isDerived})
+	g.stratum = append(g.stratum, stratum)
+}
+
+// below returns a relation of at most the given stratum.
+func (g *programs) below(stratum int) analysis.RelationID {
+	for {
+		if id := g.IntN(len(g.stratum)); g.stratum[id] <= stratum {
+			return analysis.RelationID(id)
+		}
+	}
+}
+
+// body fills a body whose first variables may be parameters.
+func (g *programs) body(b *analysis.Body, stratum, parameters int) {
+	for range 4 {
+		b.Variables = append(b.Variables, analysis.Variable{Name: "X"})
+	}
+	for range 1 + g.IntN(3) {
+		g.atom(b, stratum)
+	}
+	for g.IntN(5) < 2 {
+		f := g.functions[g.IntN(len(g.functions))]
+		c := analysis.Computation{Out: len(b.Variables), Function: f}
+		for range f.Params {
+			c.Args = append(c.Args, g.bound(b))
+		}
+		b.Variables = append(b.Variables, analysis.Variable{Name: "F"})
+		b.Computations = append(b.Computations, c)
+		if g.IntN(2) == 0 {
+			g.atom(b, stratum)
+			a := b.Atoms[len(b.Atoms)-1]
+			a.Terms[g.IntN(len(a.Terms))] = analysis.Term{Var: c.Out}
+		}
+	}
+	for g.IntN(2) == 0 {
+		g.negation(b, stratum-1)
+	}
+	for g.IntN(3) == 0 {
+		b.Comparisons = append(b.Comparisons, analysis.Comparison{
+			Op: analysis.Operator(g.IntN(int(analysis.Ge) + 1)), Left: g.bound(b), Right: g.bound(b),
+		})
+	}
+}
+
+func (g *programs) atom(b *analysis.Body, stratum int) {
+	a := analysis.Atom{Relation: g.below(stratum)}
+	for range g.program.Relations[a.Relation].Columns {
+		switch n := g.IntN(9); {
+		case n == 0:
+			a.Terms = append(a.Terms, analysis.ConstTerm(g.value()))
+		case n == 1:
+			a.Terms = append(a.Terms, analysis.Term{Var: len(b.Variables)})
+			b.Variables = append(b.Variables, analysis.Variable{})
+		default:
+			for {
+				v := g.IntN(len(b.Variables))
+				if name := b.Variables[v].Name; name == "P" || name == "X" {
+					a.Terms = append(a.Terms, analysis.Term{Var: v})
+					break
+				}
+			}
+		}
+	}
+	b.Atoms = append(b.Atoms, a)
+}
+
+func (g *programs) negation(b *analysis.Body, stratum int) {
+	a := analysis.Atom{Relation: g.below(stratum)}
+	var fresh []analysis.Variable
+	for range g.program.Relations[a.Relation].Columns {
+		if g.IntN(4) == 0 {
+			a.Terms = append(a.Terms, analysis.Term{Var: len(b.Variables) + len(fresh)})
+			fresh = append(fresh, analysis.Variable{})
+			continue
+		}
+		a.Terms = append(a.Terms, g.bound(b))
+	}
+	b.Variables = append(b.Variables, fresh...)
+	b.Negations = append(b.Negations, a)
+}
+
+// bound returns a constant now and then, and else a variable that has a value.
+func (g *programs) bound(b *analysis.Body) analysis.Term {
+	var known []analysis.Term
+	for v := range b.Variables {
+		if b.Variables[v].Name == "P" {
+			known = append(known, analysis.Term{Var: v})
+		}
+	}
+	for _, a := range b.Atoms {
+		for _, t := range a.Terms {
+			if !t.IsConst() && b.Variables[t.Var].Name != "" {
+				known = append(known, t)
+			}
+		}
+	}
+	for _, c := range b.Computations {
+		known = append(known, analysis.Term{Var: c.Out}, analysis.Term{Var: c.Out})
+	}
+	if len(known) == 0 || g.IntN(8) == 0 {
+		return analysis.ConstTerm(g.value())
+	}
+	return known[g.IntN(len(known))]
+}
+
+// run is one random program with its network and what it should hold.
+type run struct {
+	programs
+	symbols symbols
+	network *Network
+	goals   []*analysis.Query
+	facts   naive.Facts
+	demands []*watched
+	trace   []string
+}
+
+type watched struct {
+	goal int
+	key  []value.Value
+	row  relation.RowID
+}
+
+func runRandom(seed uint64, steps int) (err error) {
+	r := &run{
+		programs: programs{Rand: rand.New(rand.NewPCG(seed, 7))},
+		symbols:  symbols{value.NewInterner()}, facts: naive.Facts{},
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+		if err != nil {
+			err = fmt.Errorf("seed %d: %w\n%s\n%s", seed, err, r.spell(),
+				strings.Join(r.trace, "\n"))
+		}
+	}()
+	r.goals = r.make()
+	c := Config{Program: Prepare(r.program), Symbols: r.symbols, Goals: r.goals}
+	for _, rel := range r.program.Relations {
+		var table *relation.Relation
+		if !rel.Derived {
+			table = relation.New(len(rel.Columns), 0)
+			r.facts[rel.Name] = naive.Set{}
+		}
+		c.Tables = append(c.Tables, table)
+	}
+	if r.network, err = New(c); err != nil {
+		return err
+	}
+	if len(r.network.Wholes()) > 0 {
+		randomCounts["whole"]++
+	} else if slices.Max(r.network.levels) > 0 {
+		randomCounts["early"]++
+	}
+	for range steps {
+		r.change()
+		if _, _, err := r.network.Settle(); err != nil {
+			return err
+		}
+		if err := r.compare(c); err != nil {
+			return err
+		}
+	}
+	for _, w := range r.demands {
+		r.network.Withdraw(w.goal, w.row)
+	}
+	if _, _, err := r.network.Settle(); err != nil {
+		return err
+	}
+	if rows := r.network.DerivedRows(); rows != 0 {
+		return fmt.Errorf("%d derived rows are left without a demand", rows)
+	}
+	return nil
+}
+
+func (r *run) note(format string, args ...any) {
+	r.trace = append(r.trace, fmt.Sprintf(format, args...))
+}
+
+func (r *run) ids(row []value.Value) []value.ID {
+	ids := make([]value.ID, len(row))
+	for i, v := range row {
+		ids[i], _ = r.symbols.ID(v)
+	}
+	return ids
+}
+
+// change makes a few changes of base rows and demands, unsettled.
+func (r *run) change() {
+	r.note("settle")
+	for range 1 + r.IntN(4) {
+		if r.IntN(4) > 0 {
+			id := analysis.RelationID(r.IntN(3))
+			rel := r.program.Relations[id]
+			row := r.row(len(rel.Columns))
+			if r.IntN(5) < 3 {
+				r.note("+%s%v", rel.Name, row)
+				r.network.Insert(id, r.ids(row))
+				r.facts[rel.Name].Add(row)
+			} else {
+				r.note("-%s%v", rel.Name, row)
+				r.network.Delete(id, r.ids(row))
+				r.facts[rel.Name].Remove(row)
+			}
+			continue
+		}
+		if len(r.demands) > 0 && r.IntN(3) == 0 {
+			i := r.IntN(len(r.demands))
+			r.network.Withdraw(r.demands[i].goal, r.demands[i].row)
+			r.note("withdraw %d%v", r.demands[i].goal, r.demands[i].key)
+			r.demands = slices.Delete(r.demands, i, i+1)
+			continue
+		}
+		goal := r.IntN(len(r.goals))
+		w := &watched{goal: goal, key: r.row(len(r.goals[goal].Parameters))}
+		if slices.ContainsFunc(r.demands, func(o *watched) bool {
+			return o.goal == w.goal && slices.Equal(o.key, w.key)
+		}) {
+			continue
+		}
+		w.row = r.network.Demand(goal, r.ids(w.key))
+		r.note("demand %d%v", goal, w.key)
+		r.demands = append(r.demands, w)
+	}
+}
+
+// compare compares every demanded result with the naive one, and now and then that
+// of a network for one evaluation.
+func (r *run) compare(c Config) error {
+	db := naive.Derive(r.program, r.facts)
+	for _, w := range r.demands {
+		q := r.goals[w.goal]
+		want, _ := db.Ask(q, w.key)
+		if got := r.rows(r.network, w.goal, w.key); !slices.EqualFunc(got, want, slices.Equal) {
+			return fmt.Errorf("goal %d at %v has %v, want %v", w.goal, w.key, got, want)
+		}
+	}
+	if r.IntN(3) > 0 {
+		return nil
+	}
+	goal := r.IntN(len(r.goals))
+	key := r.row(len(r.goals[goal].Parameters))
+	c.Goals, c.Transient = r.goals[goal:goal+1], true
+	n, err := New(c)
+	if err != nil {
+		return err
+	}
+	n.Demand(0, r.ids(key))
+	if _, _, err := n.Settle(); err != nil {
+		return err
+	}
+	want, _ := db.Ask(r.goals[goal], key)
+	if got := r.rows(n, 0, key); !slices.EqualFunc(got, want, slices.Equal) {
+		return fmt.Errorf("goal %d once at %v has %v, want %v", goal, key, got, want)
+	}
+	return nil
+}
+
+// rows returns the result of a goal at a key, sorted.
+func (r *run) rows(n *Network, goal int, key []value.Value) [][]value.Value {
+	set := naive.Set{}
+	table, ids := n.Result(goal), r.ids(key)
+	for id, ok := table.NextVisible(0); ok; id, ok = table.NextVisible(id + 1) {
+		cells := table.Row(id)
+		if !slices.Equal(cells[:len(ids)], ids) {
+			continue
+		}
+		var row []value.Value
+		for _, o := range n.Outputs(goal) {
+			cell := o.Constant
+			if o.Column >= 0 {
+				cell = cells[o.Column]
+			}
+			row = append(row, r.symbols.Value(cell))
+		}
+		set.Add(row)
+	}
+	return set.Rows()
+}
+
+func (r *run) spell() string {
+	var out strings.Builder
+	for i := range r.program.Rules {
+		rule := &r.program.Rules[i]
+		fmt.Fprintf(&out, "%s <- %s\n", r.spellAtom(rule.Head), r.spellBody(&rule.Body))
+	}
+	for i, q := range r.goals {
+		fmt.Fprintf(&out, "goal %d with %d parameters: %s := %s\n", i, len(q.Parameters),
+			spellTerms(q.Output), r.spellBody(&q.Body))
+	}
+	return out.String()
+}
+
+func spellTerm(t analysis.Term) string {
+	if t.IsConst() {
+		return t.Const.String()
+	}
+	return fmt.Sprint("V", t.Var)
+}
+
+func spellTerms(terms []analysis.Term) string {
+	var out []string
+	for _, t := range terms {
+		out = append(out, spellTerm(t))
+	}
+	return "(" + strings.Join(out, ", ") + ")"
+}
+
+func (r *run) spellAtom(a analysis.Atom) string {
+	return r.program.Relations[a.Relation].Name + spellTerms(a.Terms)
+}
+
+func (r *run) spellBody(b *analysis.Body) string {
+	var out []string
+	for _, a := range b.Atoms {
+		out = append(out, r.spellAtom(a))
+	}
+	for _, c := range b.Computations {
+		out = append(out, fmt.Sprintf("V%d = %s%s", c.Out, c.Function.Name, spellTerms(c.Args)))
+	}
+	for _, a := range b.Negations {
+		out = append(out, "!"+r.spellAtom(a))
+	}
+	for _, c := range b.Comparisons {
+		op := []string{"=", "!=", "<", "<=", ">", ">="}[c.Op]
+		out = append(out, spellTerm(c.Left)+" "+op+" "+spellTerm(c.Right))
+	}
+	return strings.Join(out, ", ")
+}
