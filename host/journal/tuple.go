@@ -23,6 +23,17 @@ const (
 
 const signBit = 1 << 63
 
+// The byte in front of a value. They stand in the order of kinds, null first.
+const (
+	tupleNull = iota
+	tupleInt
+	tupleFloat
+	tupleString
+	tupleBool
+	tupleBytes
+	tupleTimestamp
+)
+
 // AppendTuple appends the bytes of a row. Two rows compare with bytes.Compare
 // as column after column with value.Compare, and equal rows have equal bytes.
 // It panics on an invalid value, which no relation holds.
@@ -30,10 +41,9 @@ const signBit = 1 << 63
 // Source: docs/formats/journal.md, "Tuple".
 func AppendTuple(dst []byte, row []value.Value) []byte {
 	for _, v := range row {
-		dst = append(dst, byte(v.Kind()))
 		switch v.Kind() {
 		case value.Int:
-			dst = binary.BigEndian.AppendUint64(dst, uint64(v.Int())^signBit)
+			dst = appendTupleInt(append(dst, tupleInt), v.Int())
 		case value.Float:
 			bits := math.Float64bits(v.Float())
 			if bits&signBit != 0 {
@@ -41,20 +51,30 @@ func AppendTuple(dst []byte, row []value.Value) []byte {
 			} else {
 				bits |= signBit
 			}
-			dst = binary.BigEndian.AppendUint64(dst, bits)
+			dst = binary.BigEndian.AppendUint64(append(dst, tupleFloat), bits)
 		case value.String:
-			dst = appendTupleString(dst, v.Str())
+			dst = appendTupleString(append(dst, tupleString), v.Str())
 		case value.Bool:
 			if v.Bool() {
-				dst = append(dst, 1)
+				dst = append(dst, tupleBool, 1)
 			} else {
-				dst = append(dst, 0)
+				dst = append(dst, tupleBool, 0)
 			}
+		case value.Bytes:
+			dst = appendTupleString(append(dst, tupleBytes), v.Str())
+		case value.Timestamp:
+			dst = appendTupleInt(append(dst, tupleTimestamp), v.Int())
+		case value.Null:
+			dst = append(dst, tupleNull)
 		default:
 			panic("journal: invalid value in a tuple")
 		}
 	}
 	return dst
+}
+
+func appendTupleInt(dst []byte, i int64) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(i)^signBit)
 }
 
 func appendTupleString(dst []byte, s string) []byte {
@@ -84,37 +104,55 @@ func ParseTuple(dst []value.Value, b []byte) ([]value.Value, error) {
 }
 
 func parseTupleValue(b []byte) (value.Value, int, error) {
-	kind, b := value.Kind(b[0]), b[1:]
+	kind, b := b[0], b[1:]
 	switch kind {
-	case value.Int, value.Float:
+	case tupleNull:
+		return value.OfNull(), 1, nil
+	case tupleInt, tupleFloat, tupleTimestamp:
 		if len(b) < 8 {
 			return value.Value{}, 0, errors.New("number cut short")
 		}
-		bits := binary.BigEndian.Uint64(b)
-		if kind == value.Int {
-			return value.OfInt(int64(bits ^ signBit)), 9, nil
-		}
-		if bits&signBit != 0 {
-			bits ^= signBit
-		} else {
-			bits = ^bits
-		}
-		v, ok := value.OfFloat(math.Float64frombits(bits))
-		if !ok || math.Float64bits(v.Float()) != bits {
-			return value.Value{}, 0, errors.New("float that no relation holds")
-		}
-		return v, 9, nil
-	case value.String:
+		v, err := parseTupleNumber(kind, binary.BigEndian.Uint64(b))
+		return v, 9, err
+	case tupleString, tupleBytes:
 		s, n, err := parseTupleString(b)
-		return value.OfString(s), 1 + n, err
-	case value.Bool:
+		if err != nil {
+			return value.Value{}, 0, err
+		}
+		if kind == tupleBytes {
+			return value.OfBytes(s), 1 + n, nil
+		}
+		if !utf8.ValidString(s) {
+			return value.Value{}, 0, errors.New("string is not UTF-8")
+		}
+		return value.OfString(s), 1 + n, nil
+	case tupleBool:
 		if len(b) == 0 || b[0] > 1 {
 			return value.Value{}, 0, errors.New("bool that is neither 0 nor 1")
 		}
 		return value.OfBool(b[0] == 1), 2, nil
 	default:
-		return value.Value{}, 0, fmt.Errorf("unknown kind %d", uint8(kind))
+		return value.Value{}, 0, fmt.Errorf("unknown kind %d", kind)
 	}
+}
+
+func parseTupleNumber(kind byte, bits uint64) (value.Value, error) {
+	switch kind {
+	case tupleInt:
+		return value.OfInt(int64(bits ^ signBit)), nil
+	case tupleTimestamp:
+		return value.OfTimestamp(int64(bits ^ signBit)), nil
+	}
+	if bits&signBit != 0 {
+		bits ^= signBit
+	} else {
+		bits = ^bits
+	}
+	v, ok := value.OfFloat(math.Float64frombits(bits))
+	if !ok || math.Float64bits(v.Float()) != bits {
+		return value.Value{}, errors.New("float that no relation holds")
+	}
+	return v, nil
 }
 
 func parseTupleString(b []byte) (string, int, error) {
@@ -141,9 +179,6 @@ func parseTupleString(b []byte) (string, int, error) {
 	}
 	if n+1 >= len(b) || b[n+1] != tupleEnd {
 		return "", 0, errors.New("string without its end")
-	}
-	if !utf8.Valid(text) {
-		return "", 0, errors.New("string is not UTF-8")
 	}
 	return string(text), n + 2, nil
 }

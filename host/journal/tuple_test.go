@@ -30,6 +30,10 @@ var tupleValues = []value.Value{
 	value.OfString("a"), value.OfString("a\x00"), value.OfString("a\x00b"), value.OfString("a\x01"),
 	value.OfString("ab"), value.OfString("ä"), value.OfString("\U0010ffff"),
 	value.OfBool(false), value.OfBool(true),
+	value.OfNull(),
+	value.OfBytes(""), value.OfBytes("\x00"), value.OfBytes("\x00\xff"), value.OfBytes("\xff"),
+	value.OfTimestamp(math.MinInt64), value.OfTimestamp(-1), value.OfTimestamp(0),
+	value.OfTimestamp(1_796_040_000_000), value.OfTimestamp(math.MaxInt64),
 }
 
 // spell is the vectors' own spelling, which no other part may change.
@@ -41,6 +45,12 @@ func spell(v value.Value) string {
 		return fmt.Sprintf("float %g", v.Float())
 	case value.String:
 		return fmt.Sprintf("string %q", v.Str())
+	case value.Bytes:
+		return fmt.Sprintf("bytes %x", v.Str())
+	case value.Timestamp:
+		return fmt.Sprintf("timestamp %d", v.Int())
+	case value.Null:
+		return "null"
 	default:
 		return fmt.Sprintf("bool %t", v.Bool())
 	}
@@ -92,8 +102,9 @@ func TestTupleOrder(t *testing.T) {
 
 func TestTupleErrors(t *testing.T) {
 	for _, test := range []struct{ name, bytes, want string }{
-		{"unknown kind", "\x05", "column 1: unknown kind 5"},
-		{"kind 0", "\x00", "unknown kind 0"},
+		{"unknown kind", "\x07", "column 1: unknown kind 7"},
+		{"short timestamp", "\x06\x80", "number cut short"},
+		{"open bytes", "\x05abc", "string without its end"},
 		{"short int", "\x01\x80\x00", "number cut short"},
 		{"NaN", "\x02\xff\xf8\x00\x00\x00\x00\x00\x00", "float that no relation holds"},
 		{"infinity", "\x02\xff\xf0\x00\x00\x00\x00\x00\x00", "float that no relation holds"},
@@ -118,7 +129,10 @@ func TestTupleErrors(t *testing.T) {
 }
 
 func TestTupleAllocations(t *testing.T) {
-	row := []value.Value{value.OfInt(1), float(2.5), value.OfString("abc"), value.OfBool(true)}
+	row := []value.Value{
+		value.OfInt(1), float(2.5), value.OfString("abc"), value.OfBool(true),
+		value.OfNull(), value.OfTimestamp(7), value.OfBytes("abc"),
+	}
 	var b []byte
 	if n := testing.AllocsPerRun(100, func() { b = AppendTuple(b[:0], row) }); n != 0 {
 		t.Errorf("AppendTuple: %v allocations", n)

@@ -30,6 +30,12 @@ const (
 // compared and is never changed.
 type Bytes string
 
+// MarshalText spells the bytes as a cell does, in base64. They would be no JSON as
+// they are.
+func (b Bytes) MarshalText() ([]byte, error) {
+	return appendBase64(nil, string(b), cellAlphabet, true), nil
+}
+
 // Timestamp is a cell or key of type timestamp: milliseconds since 1970 in UTC.
 type Timestamp int64
 
