@@ -65,6 +65,13 @@ func (b *body) old(kind value.Kind) []string {
 
 func (b *body) constant(c column) string { return b.g.value(c).String() }
 
+// constantOf returns a constant for a column of a relation. Whether null stands in a
+// derived one, analysis finds out.
+func (b *body) constantOf(r *relation, c column) string {
+	c.nullable = c.nullable && !r.derived
+	return b.constant(c)
+}
+
 // meets notes that a variable stands in a column: one that cannot be null there is
 // never null.
 func (b *body) meets(name string, c column) {
@@ -98,7 +105,7 @@ func (b *body) newAtom(r *relation) string {
 				g.tag("repeated variable")
 			}
 		case n == 18:
-			terms[i] = b.constant(c)
+			terms[i] = b.constantOf(r, c)
 			g.tag("constant in an atom")
 		case n == 19 && i > 0:
 			terms[i] = "_"
@@ -123,7 +130,7 @@ func (b *body) negation(r *relation) {
 				g.tag("negation of what is computed")
 			}
 		case n == 8:
-			terms[i] = b.constant(c)
+			terms[i] = b.constantOf(r, c)
 			g.tag("constant under negation")
 		default:
 			terms[i] = "_"
@@ -156,7 +163,7 @@ func (b *body) comparison() {
 		g.tag("expression in a comparison")
 		b.add("%s * 2 %s %s + 1", v.name, op, right)
 		return
-	case !early && v.nullable && g.in(2):
+	case v.nullable && g.in(2):
 		g.tag("comparison with null")
 		right = "null"
 	case right == v.name || g.in(2):

@@ -55,9 +55,6 @@ var domains = map[value.Kind][]value.Value{
 	value.Timestamp: {value.OfTimestamp(0), value.OfTimestamp(1000), value.OfTimestamp(60000)},
 }
 
-// early leaves out what the language has not yet.
-const early = true
-
 const most = 1<<63 - 1
 
 func (g *generator) value(c column) value.Value {
@@ -74,9 +71,6 @@ func (g *generator) kind() value.Kind {
 	if g.IntN(5) < 3 {
 		return value.Int
 	}
-	if early {
-		return pick(g, []value.Kind{value.String, value.Float, value.Bool})
-	}
 	return []value.Kind{
 		value.String, value.Float, value.Timestamp, value.Bytes, value.Bool,
 	}[min(g.IntN(6), 4)]
@@ -85,7 +79,7 @@ func (g *generator) kind() value.Kind {
 func (g *generator) columns(n int) []column {
 	out := make([]column, n)
 	for i := range out {
-		out[i] = column{g.kind(), !early && g.in(6)}
+		out[i] = column{g.kind(), g.in(6)}
 	}
 	return out
 }
@@ -120,9 +114,6 @@ func (g *generator) program() *source {
 		s.views = append(s.views, g.view())
 	}
 	for range g.IntN(3) {
-		if early {
-			break
-		}
 		s.actions = append(s.actions, g.action(len(s.actions)))
 	}
 	return s
@@ -175,8 +166,11 @@ func (g *generator) clauses(r *relation) []clause {
 func (g *generator) closure(r *relation) []clause {
 	var pairs []*relation
 	for _, other := range g.readable(r, false) {
-		if len(other.columns) == 2 && other.columns[0].kind == value.Int &&
-			other.columns[1].kind == value.Int {
+		fits := len(other.columns) == 2
+		for i, c := range other.columns {
+			fits = fits && c.kind == value.Int && (!c.nullable || r.columns[i].nullable)
+		}
+		if fits {
 			pairs = append(pairs, other)
 		}
 	}

@@ -118,7 +118,7 @@ func (r *run) transact(statements []statement) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w\n%s", errInvalid, err, text)
 	}
-	return r.commit(statementsOf(checked), nil)
+	return r.commit(checked, nil)
 }
 
 func (r *run) call(name string, values []value.Value) error {
@@ -355,12 +355,4 @@ func (r *run) end() error {
 		return fmt.Errorf("%d derived rows are left without watched keys", n)
 	}
 	return nil
-}
-
-// statementsOf takes what CheckTransaction returns.
-func statementsOf(checked any) []analysis.Statement {
-	if ops, ok := checked.([]analysis.Op); ok {
-		return []analysis.Statement{{Ops: ops}}
-	}
-	return checked.([]analysis.Statement)
 }

@@ -13,7 +13,7 @@ func (g *generator) view() view {
 	v := view{name: fmt.Sprintf("v%d", g.views)}
 	g.views++
 	parts := 1
-	if !early && g.in(4) {
+	if g.in(4) {
 		parts = 2 + g.IntN(2)
 		g.tag("named parts")
 	}

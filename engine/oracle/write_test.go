@@ -65,11 +65,11 @@ func (g *generator) guarded(params []param) statement {
 		b.negation(pick(g, from))
 	case 1:
 		g.tag("conditional delete")
-		deleted = b.newAtom(r)
+		deleted = renameWildcards(b.newAtom(r)) // a head has none
 		b.literals = append(b.literals, deleted)
 	case 2:
 		g.tag("update")
-		deleted = b.newAtom(r)
+		deleted = renameWildcards(b.newAtom(r)) // a head has none
 		b.literals = append(b.literals, deleted)
 	default:
 		g.tag("guarded insert")
@@ -90,15 +90,6 @@ func (g *generator) guarded(params []param) statement {
 	}
 	s := statement{body: b.literals}
 	if deleted != "" {
-		if strings.Contains(deleted, "_") { // stands for anything, and a head has no such
-			deleted = strings.ReplaceAll(deleted, "_", "W")
-			for i := range s.body {
-				if i == 0 {
-					s.body[0] = renameWildcards(s.body[0])
-				}
-			}
-			deleted = s.body[0]
-		}
 		s.heads = append(s.heads, "-"+deleted)
 	}
 	if deleted == "" || update {
@@ -267,9 +258,6 @@ func (g *generator) transact(written map[string][]string) step {
 		}
 		g.tag("insert and delete in one batch")
 	case 1, 2:
-		if early {
-			return g.transact(written)
-		}
 		for range 1 + g.IntN(3) {
 			if g.in(3) {
 				s.statements = append(s.statements, g.rows(written))
