@@ -22,7 +22,8 @@ type analyser struct {
 	views  []viewPart
 	writes []actionStep
 	// component numbers the strongly connected components of relations.
-	component []int
+	component   []int
+	intLiterals bool // may give columns their types
 	// origins are the places of the head terms that gave the columns of derived
 	// relations their types.
 	origins [][]Position

@@ -49,7 +49,6 @@ func (a *analyser) checkStatement(tree *parse.Statement) Statement {
 		return Statement{}
 	}
 	a.checkWrite(w)
-	a.checkTyped(w.c)
 	if len(a.errs) > before {
 		return Statement{}
 	}
@@ -139,7 +138,7 @@ func (p *Program) sourcesHint(derived RelationID) string {
 		if rule.Head.Relation != derived {
 			continue
 		}
-		for _, atom := range rule.Body.Atoms {
+		for _, atom := range slices.Concat(rule.Body.Atoms, rule.Body.Negations) {
 			r := &p.Relations[atom.Relation]
 			if !r.Derived && !slices.Contains(names, r.Name) {
 				names = append(names, r.Name)

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/heddle-live/heddle/engine/parse"
@@ -189,19 +190,25 @@ func (a *analyser) checkTermination(*parse.File) {
 
 // checkGrowth fails for head columns that grow without bound.
 func (a *analyser) checkGrowth(c *clause, grows, bound map[*slot]bool) {
-	for _, s := range c.slots {
-		if root := s.root(); len(root.constants)+len(root.parameters) > 0 {
-			bound[root] = true
+	tainted := maps.Clone(grows) // and what is computed from it
+	for _, f := range c.placed {
+		for _, t := range f.args {
+			if s := c.slotOf(t); s != nil && tainted[s.root()] {
+				tainted[f.out.root()] = true
+			}
 		}
 	}
 	for _, cmp := range c.kept {
+		left, right := c.slotOf(cmp.Left), c.slotOf(cmp.Right)
 		if cmp.Op == parse.Ne {
 			continue
 		}
-		for _, t := range [2]parse.Term{cmp.Left, cmp.Right} {
-			if s := c.slotOf(t); s != nil {
-				bound[s.root()] = true
-			}
+		// What grows itself bounds nothing.
+		if left != nil && (right == nil || !tainted[right.root()] || bound[right.root()]) {
+			c.boundedBy(left, bound)
+		}
+		if right != nil && (left == nil || !tainted[left.root()] || bound[left.root()]) {
+			c.boundedBy(right, bound)
 		}
 	}
 	growing := map[*slot]bool{} // computed from the recursion without bound
@@ -224,6 +231,21 @@ func (a *analyser) checkGrowth(c *clause, grows, bound map[*slot]bool) {
 				" < 1000, or with a relation that holds the values it may have",
 				"%s grows without end: %s is computed from what the rule itself derives, "+
 					"and nothing bounds it", c.head.Relation.Text, root.name)
+		}
+	}
+}
+
+// boundedBy notes that a class has a bound, and with it what it is computed from:
+// len(S) < 100 bounds S.
+func (c *clause) boundedBy(s *slot, bound map[*slot]bool) {
+	root := s.root()
+	bound[root] = true
+	if root.computed == nil {
+		return
+	}
+	for _, t := range root.computed.args {
+		if arg := c.slotOf(t); arg != nil && !bound[arg.root()] {
+			c.boundedBy(arg, bound)
 		}
 	}
 }

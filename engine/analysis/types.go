@@ -14,6 +14,17 @@ func plainInt(n int) string { return strconv.Itoa(n) }
 func (a *analyser) inferTypes(*parse.File) {
 	a.origins = make([][]Position, len(a.program.Relations))
 	a.untilKnown(a.inferHead)
+	// An int literal may be a timestamp, so it gives a type only where nothing else
+	// does.
+	a.intLiterals = true
+	a.untilKnown(a.inferHead)
+	for _, c := range a.rules {
+		for _, f := range c.calls {
+			if _, err := c.function(f); err != nil {
+				return // the cause is reported later
+			}
+		}
+	}
 	a.reportUntyped()
 }
 
@@ -56,7 +67,8 @@ func (a *analyser) inferHead(c *clause, id RelationID) bool {
 		a.origins[id] = make([]Position, len(columns))
 	}
 	for i, t := range c.head.Terms {
-		if columns[i].Type != value.Invalid {
+		if columns[i].Type != value.Invalid ||
+			t.Kind == parse.Constant && t.Value.Kind() == value.Int && !a.intLiterals {
 			continue
 		}
 		if kind := c.kindOf(t); kind != value.Invalid {
@@ -167,8 +179,14 @@ func (a *analyser) reportUntyped() {
 		}
 	}
 	for id := range relations {
-		if column := untyped(RelationID(id)); column >= 0 && dependents[id] > 0 {
-			r := &relations[id]
+		column := untyped(RelationID(id))
+		r := &relations[id]
+		switch {
+		case column < 0:
+		case len(reads[id]) == 0:
+			a.fail(r.Pos, "add a rule for "+r.Name+" that gives it another value",
+				"column %d of %s gets no type, since it is null in all rules", column+1, r.Name)
+		case dependents[id] > 0:
 			a.fail(r.Pos, "add a rule for "+r.Name+" that reads a relation with facts",
 				"column %d of %s gets no type, since its rules depend on nothing but each other",
 				column+1, r.Name)
@@ -226,7 +244,7 @@ func (a *analyser) checkArgument(c *clause, r *Relation, i int, t parse.Term) {
 	switch {
 	case isNull(t) && !column.Nullable:
 		a.fail(t.Pos, "", "column %s of %s is never null", column.Name, r.Name)
-	case kind == value.Invalid || kind == column.Type:
+	case kind == value.Invalid || column.Type == value.Invalid || kind == column.Type:
 	case t.Kind == parse.Constant && coerce(t.Value, column.Type).Kind() == column.Type:
 	case t.Kind == parse.Constant:
 		a.fail(t.Pos, literalHint(t.Value, column.Type), "column %s of %s is %s, and %s is %s",
