@@ -18,6 +18,10 @@ type clause struct {
 	// free as well: the whole relation is wanted, so one copy of it will do.
 	group int
 	free  bool
+	// Of an aggregating clause: the head needs the whole binding, and early filters
+	// come with the aggregate, or late ones that are tested after all computations.
+	aggregates  bool
+	early, late []filter
 }
 
 // rewriter makes the rules of one clause.
@@ -83,7 +87,6 @@ func (w *rewriter) translate() error {
 			}
 		}
 	}
-	w.filtersUsed = make([]bool, len(b.Comparisons))
 	for _, cmp := range b.Comparisons {
 		sides, err := w.operands([]analysis.Term{cmp.Left, cmp.Right})
 		if err != nil {
@@ -91,6 +94,8 @@ func (w *rewriter) translate() error {
 		}
 		w.filters = append(w.filters, filter{comparison(cmp.Op), sides[0], sides[1]})
 	}
+	w.filters = append(w.filters, w.early...)
+	w.filtersUsed = make([]bool, len(w.filters))
 	for _, c := range b.Computations {
 		args, err := w.operands(c.Args)
 		if err != nil {
@@ -193,6 +198,9 @@ func (w *rewriter) rule(head atom, s int) {
 		w.bound[c.out] = true
 	}
 	r.filters = w.known()
+	if w.aggregates && head.predicate == w.head.predicate {
+		r.strict, r.late = true, w.late
+	}
 	w.addRule(r)
 }
 
@@ -227,6 +235,9 @@ func (w *rewriter) needed(s int) []bool {
 		}
 	}
 	use(w.head.terms...)
+	if w.aggregates {
+		use(w.binding(s)...)
+	}
 	for i, terms := range w.atoms {
 		if w.stages.atoms[i] > s {
 			use(terms...)
@@ -274,13 +285,17 @@ type failureKey struct {
 // failure returns what is derived when a computation of stage s fails. All patterns
 // of a clause share it, so that each binding is counted once.
 func (w *rewriter) failure(s int) atom {
-	key := failureKey{w.name, s}
-	a := atom{predicate: w.failures[key], terms: w.binding(s)}
-	if a.predicate == nil {
-		a.predicate = w.newPredicate(failure, len(a.terms))
-		w.failures[key] = a.predicate
+	terms := w.binding(s)
+	return atom{predicate: w.failed(failureKey{w.name, s}, len(terms)), terms: terms}
+}
+
+func (t *transformer) failed(key failureKey, arity int) *predicate {
+	p := t.failures[key]
+	if p == nil {
+		p = t.newPredicate(failure, arity)
+		t.failures[key] = p
 	}
-	return a
+	return p
 }
 
 // addRule adds a rule, unless its head stands in its own body and so derives

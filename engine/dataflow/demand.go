@@ -175,12 +175,17 @@ func (t *transformer) goal(number int, q *analysis.Query) error {
 	g.result = t.newPredicate(result, len(columns))
 	g.root.goal, g.result.goal = number, number
 	t.goals = append(t.goals, g)
-	return t.clause(clause{
+	t.limit(g, q)
+	c := clause{
 		name: Clause{Rule: -1, Goal: number}, parameters: parameters,
 		head:   atom{predicate: g.result, terms: columns},
 		demand: atom{predicate: g.root, terms: asked},
 		body:   &q.Body, group: -1, free: false,
-	})
+	}
+	if done, err := t.goalAggregate(c, q); done || err != nil {
+		return err
+	}
+	return t.clause(c)
 }
 
 // finish adds the rules of every pattern that a goal needs.
@@ -194,16 +199,21 @@ func (t *transformer) finish(goals []*analysis.Query) error {
 		}
 		for _, i := range t.prepared.clauses[p.relation] {
 			r := &t.program.Rules[i]
-			head, err := t.operands(r.Head.Terms)
+			head, err := t.operands(headTerms(r))
 			if err != nil {
 				return err
 			}
-			err = t.clause(clause{
+			c := clause{
 				name:   Clause{Rule: i, Goal: -1},
 				head:   atom{predicate: d.rows, terms: head},
 				demand: atom{predicate: d.demand, terms: boundTerms(head, p.bound)},
 				body:   &r.Body, group: t.prepared.components[p.relation], free: p.bound == 0,
-			})
+			}
+			if r.Aggregates != nil {
+				err = t.aggregated(c, r, len(t.prepared.clauses[p.relation]) == 1)
+			} else {
+				err = t.clause(c)
+			}
 			if err != nil {
 				return err
 			}

@@ -27,6 +27,7 @@ func (n *Network) checkInvariants() {
 		for id, ok := p.table.NextVisible(0); ok; id, ok = p.table.NextVisible(id + 1) {
 			n.checkRow(p, id)
 		}
+		n.checkAggregates(p)
 	}
 	for _, c := range n.components {
 		if len(c.suspects)+len(c.candidates)+len(c.dead) > 0 || c.queued {
@@ -93,5 +94,8 @@ func (n *Network) derivations(p *predicate, id relation.RowID, rank uint64) supp
 		}
 	}
 	n.recount.on = false
+	emitted := n.emissions(p, id)
+	n.recount.all += emitted
+	n.recount.founded += emitted
 	return n.recount.support
 }

@@ -27,9 +27,10 @@ var (
 // Flags that the network keeps in rows. Those from FlagsFree on are the caller's,
 // in the results of goals only.
 const (
-	wanted    relation.Flags = 2 << iota // an input row that should be visible
+	wanted    relation.Flags = 2 << iota // an input row, or one in a window, to be visible
 	queued                               // in its predicate's queue or among the candidates
 	fallen                               // among its component's dead
+	ordered                              // among those that a window chooses from
 	Held                                 // the caller still needs the row, even if invisible
 	FlagsFree                            // the first flag that the network leaves alone
 )
@@ -147,6 +148,13 @@ func connected(predicates []*predicate, rules []*rule) (numbers []int, count int
 			}
 		}
 	}
+	for _, p := range predicates {
+		if a := p.aggregation; a != nil {
+			for _, to := range []*predicate{a.output.predicate, a.failed.predicate} {
+				edges[to.number] = append(edges[to.number], p.number)
+			}
+		}
+	}
 	numbers, count = stronglyConnected(edges)
 	return numbers, count, self
 }
@@ -169,11 +177,14 @@ func (n *Network) connect(rules []*rule) {
 		case p.kind == base: // the caller's table
 		case p.kind == root:
 			p.table = relation.New(p.arity, 0)
+		case p.aggregation != nil:
+			p.table = relation.New(p.arity, p.aggregation.counters)
 		case p.component.recursive:
 			p.table = relation.New(p.arity, supportCounters)
 		default:
 			p.table = relation.New(p.arity, 1)
 		}
+		n.makeAggregates(p)
 	}
 }
 
@@ -294,13 +305,13 @@ func (n *Network) Limit(budget uint64, cancelled func() bool) {
 	n.stepsMax = min(budget, stepsPerCheck)
 }
 
-// DerivedRows returns the number of visible rows that are derived: demands, rows
-// under demand, and results.
+// DerivedRows returns the number of rows that are derived: demands, rows under
+// demand, results, and what aggregates and windows keep besides.
 func (n *Network) DerivedRows() int {
 	rows := 0
 	for _, p := range n.predicates {
 		if !p.kind.isInput() {
-			rows += p.table.Len()
+			rows += p.kept()
 		}
 	}
 	return rows
@@ -310,7 +321,7 @@ func (n *Network) DerivedRows() int {
 func (n *Network) Bytes() int {
 	bytes := 0
 	for _, p := range n.predicates {
-		bytes += p.table.Bytes()
+		bytes += p.table.Bytes() + p.groupBytes()
 	}
 	return bytes
 }

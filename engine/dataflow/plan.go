@@ -166,6 +166,9 @@ func (n *Network) planFrom(r *rule, start, first int) *plan {
 		p.bound[c.out] = true
 		p.placeTests()
 	}
+	for _, f := range r.late {
+		p.plan.steps = append(p.plan.steps, step{kind: stepFilter, filter: f})
+	}
 	return p.plan
 }
 
@@ -197,7 +200,7 @@ func (p *planner) load() {
 		from = p.rule.failure
 	}
 	isOne := true
-	for c, t := range from.terms {
+	for c, t := range from.terms[:from.predicate.arity] { // of a binding, the group
 		switch {
 		case t.register == anything:
 			isOne = false

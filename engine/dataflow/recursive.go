@@ -1,9 +1,6 @@
 package dataflow
 
-import (
-	"github.com/heddle-live/heddle/engine/relation"
-	"github.com/heddle-live/heddle/engine/value"
-)
+import "github.com/heddle-live/heddle/engine/relation"
 
 // support is what holds a row of a recursive component. Its two numbers of
 // derivations cost about as much to keep as one, and spare every search for
@@ -45,14 +42,13 @@ func rankOf(table *relation.Relation, id relation.RowID) uint64 {
 	return loadSupport(table, id).rank
 }
 
-// deriveRecursive receives a derivation, or the loss of one, of a row in a
-// recursive component. An invisible row that gains one becomes a candidate; a
-// visible one that loses its last founded one becomes a suspect.
-func (n *Network) deriveRecursive(head *predicate, row []value.ID) {
+// changeRecursive counts a derivation, or the loss of one, of a row in a recursive
+// component. An invisible row that gains one becomes a candidate; a visible one that
+// loses its last founded one becomes a suspect.
+func (n *Network) changeRecursive(head *predicate, id relation.RowID) {
 	c := head.component
+	s := loadSupport(head.table, id)
 	if n.sign > 0 {
-		id, _ := head.table.Add(row)
-		s := loadSupport(head.table, id)
 		s.all++
 		switch flags := head.table.Flags(id); {
 		case flags&relation.Visible != 0:
@@ -67,11 +63,6 @@ func (n *Network) deriveRecursive(head *predicate, row []value.ID) {
 		storeSupport(head.table, id, s)
 		return
 	}
-	id, ok := head.table.Find(row)
-	if !ok {
-		panic("dataflow: a derivation goes of a row that does not exist")
-	}
-	s := loadSupport(head.table, id)
 	if s.all == 0 {
 		panic("dataflow: a derivation goes that was never counted")
 	}

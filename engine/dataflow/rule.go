@@ -21,8 +21,13 @@ type predicate struct {
 	of analysis.RelationID
 
 	component *component
-	readers   []*plan // one for each body atom of this predicate that may change
-	proofs    []*plan // one for each rule with this head, made for recounting only
+	// With an aggregation, what is derived are bindings, not rows. With a window,
+	// only some of the derived rows become visible.
+	aggregation *aggregation
+	window      *window
+
+	readers []*plan // one for each body atom of this predicate that may change
+	proofs  []*plan // one for each rule with this head, made for recounting only
 
 	// queue holds the rows, flagged queued, whose visibility may have to change.
 	// Recursive predicates use their component's candidates and suspects instead.
@@ -119,7 +124,8 @@ type rule struct {
 	// operands are known, and no computation is made for what a filter could stop.
 	filters      []filter
 	computations []computation
-	failure      atom // what is derived instead if a computation fails
+	late         []filter // tested after all computations
+	failure      atom     // what is derived instead if a computation fails
 	registers    int
 	// strict tells that every body atom counts for stratification as if negated.
 	strict bool

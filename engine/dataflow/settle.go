@@ -25,11 +25,23 @@ func (n *Network) Settle() (inserted, deleted int, err error) {
 		if c.recursive {
 			n.settleRecursive(c)
 		} else {
-			n.settleCounted(c.members[0])
+			n.settleOne(c.members[0])
 		}
 	}
 	n.checkInvariants()
 	return n.inserted, n.deleted, n.err
+}
+
+// settleOne settles the predicate of a component that is not recursive.
+func (n *Network) settleOne(p *predicate) {
+	switch {
+	case p.aggregation != nil:
+		n.settleGroups(p)
+	case p.window != nil:
+		n.settleWindow(p)
+	default:
+		n.settleCounted(p)
+	}
 }
 
 // enqueue notes that the visibility of a row of a non-recursive predicate may
@@ -94,7 +106,7 @@ func (n *Network) settleCounted(p *predicate) {
 		table.ClearFlags(id, queued)
 		flags := table.Flags(id)
 		present := flags&wanted != 0
-		if !p.kind.isInput() {
+		if !p.kind.isInput() && p.window == nil {
 			present = table.Counter(id, 0) != 0
 		}
 		switch visible := flags&relation.Visible != 0; {
@@ -116,7 +128,7 @@ func (n *Network) settleCounted(p *predicate) {
 
 // dropIfIdle drops a row that is invisible and that nothing waits for.
 func dropIfIdle(table *relation.Relation, id relation.RowID) {
-	const busy = relation.Visible | wanted | queued | fallen | Held
+	const busy = relation.Visible | wanted | queued | fallen | ordered | Held
 	if table.Flags(id)&busy == 0 {
 		table.Drop(id)
 	}
@@ -162,20 +174,37 @@ func (n *Network) derive(to *sink) {
 		n.count(derivationSteps)
 	}
 	head := to.predicate
-	if head.component.recursive {
-		n.deriveRecursive(head, to.row)
+	if head.aggregation != nil {
+		n.feed(head, to.row)
 		return
 	}
 	if n.sign > 0 {
 		id, _ := head.table.Add(to.row)
-		head.table.SetCounter(id, 0, head.table.Counter(id, 0)+1)
-		n.enqueue(head, id)
+		n.change(head, id)
 		return
 	}
 	id, ok := head.table.Find(to.row)
-	if !ok || head.table.Counter(id, 0) == 0 {
-		panic("dataflow: a derivation goes that was never counted")
+	if !ok {
+		panic("dataflow: a derivation goes of a row that does not exist")
 	}
-	head.table.SetCounter(id, 0, head.table.Counter(id, 0)-1)
+	n.change(head, id)
+}
+
+// change counts one derivation of a row, or the loss of one.
+func (n *Network) change(head *predicate, id relation.RowID) {
+	if head.component.recursive {
+		n.changeRecursive(head, id)
+		return
+	}
+	count := head.table.Counter(id, 0)
+	if n.sign > 0 {
+		count++
+	} else {
+		if count == 0 {
+			panic("dataflow: a derivation goes that was never counted")
+		}
+		count--
+	}
+	head.table.SetCounter(id, 0, count)
 	n.enqueue(head, id)
 }
