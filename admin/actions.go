@@ -142,6 +142,10 @@ func keyValue(segment string, kind value.Kind) (value.Value, error) {
 		return value.OfString(c), nil
 	case bool:
 		return value.OfBool(c), nil
+	case frame.Bytes:
+		return value.OfBytes(string(c)), nil
+	case frame.Timestamp:
+		return value.OfTimestamp(int64(c)), nil
 	}
 	panic("admin: a key of a type that no parameter has")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
+	"github.com/heddle-live/heddle/sdk/frame"
 )
 
 // decodeCSV reads rows of a relation from CSV (RFC 4180: commas, double quotes,
@@ -153,7 +154,7 @@ func (d *csvDecoder) readRow(record []string) {
 	row, before := d.rows.take(len(columns)), d.errors.total
 	for i, field := range record {
 		column := columns[d.order[i]]
-		v, hint := fieldValue(column.Type, field)
+		v, hint := fieldValue(column, field)
 		if v.Kind() == value.Invalid {
 			got := strconv.Quote(shortened(field))
 			detail := cellError(d.relation.Name, d.row, column, got, hint)
@@ -172,10 +173,13 @@ func (d *csvDecoder) readRow(record []string) {
 	}
 }
 
-// fieldValue reads a field as a value of a kind. If it cannot, the value is
-// invalid and hint may say what to write.
-func fieldValue(kind value.Kind, field string) (v value.Value, hint string) {
-	switch kind {
+// fieldValue reads a field as a value of a column. If it cannot, the value is
+// invalid and hint may say what to write. An empty field of a nullable column is null.
+func fieldValue(column analysis.Column, field string) (v value.Value, hint string) {
+	if field == "" && column.Nullable {
+		return value.OfNull(), ""
+	}
+	switch column.Type {
 	case value.Int:
 		i, err := strconv.ParseInt(field, 10, 64)
 		if err == nil && field[0] != '+' {
@@ -207,6 +211,16 @@ func fieldValue(kind value.Kind, field string) (v value.Value, hint string) {
 			return value.OfString(field), ""
 		}
 		return v, "the field is not UTF-8; save the file as UTF-8"
+	case value.Bytes:
+		if b, ok := frame.ParseBase64(field); ok {
+			return value.OfBytes(string(b)), ""
+		}
+		return v, "write the bytes in base64 with padding, such as AP8="
+	case value.Timestamp:
+		if ms, ok := timeOf(field); ok {
+			return value.OfTimestamp(ms), ""
+		}
+		return v, "write the milliseconds since 1970, or a time such as 2026-11-30T12:00:00Z"
 	}
 	return v, ""
 }

@@ -22,6 +22,11 @@ func testProgram() *analysis.Program {
 			{Name: "hop2", Derived: true, Columns: []analysis.Column{
 				column("X", value.Int), column("Z", value.Int),
 			}},
+			{Name: "note", Columns: []analysis.Column{
+				column("body", value.Bytes), column("at", value.Timestamp),
+				{Name: "by", Type: value.String, Nullable: true},
+				{Name: "n", Type: value.Int, Nullable: true},
+			}},
 		},
 		Views: []analysis.View{{Name: "links", Parts: make([]analysis.Part, 1)}},
 	}
@@ -66,6 +71,13 @@ func TestDecodeTransaction(t *testing.T) {
 		{
 			"escapes", `{"insert":{"item":[["\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00é",1,true]]}}`,
 			`+item("\"\\/\u0008\u000c\n\r\té😀é",1.0,true)`,
+		},
+		{
+			"bytes, times and null", `{"insert":{"note":[["AP8=",1796040000250,null,null],` +
+				`["","2026-11-30T13:00:00+01:00","",7],["","9223372036854775807","a",null]]}}`,
+			`+note(x"00ff",t"2026-11-30T12:00:00.25Z",null,null) ` +
+				`+note(x"",t"2026-11-30T12:00:00Z","",7) ` +
+				`+note(x"",9223372036854775807,"a",null)`,
 		},
 		{"escaped names", `{"insert":{"\u0065dge":[[1,2]]}}`, "+edge(1,2)"},
 	}
@@ -131,6 +143,12 @@ func TestDecodeTransactionRefuses(t *testing.T) {
 		{"number as string", `{"insert":{"item":[[7,1,true]]}}`, "rows_invalid", "expected a string, got 7"},
 		{"bool as number", `{"insert":{"item":[["a",1,1]]}}`, "rows_invalid", "expected true or false, got 1"},
 		{"null", `{"insert":{"item":[["a",1,null]]}}`, "rows_invalid", "expected true or false, got null"},
+		{"null hint", `{"insert":{"item":[["a",1,null]]}}`, "rows_invalid", "declare open: bool?"},
+		{"null or", `{"insert":{"note":[["",1,7,1]]}}`, "rows_invalid", "expected a string or null, got 7"},
+		{"not base64", `{"insert":{"note":[["AP8",1,"",1]]}}`, "rows_invalid", `expected bytes in base64, got "AP8"`},
+		{"bytes as number", `{"insert":{"note":[[7,1,"",1]]}}`, "rows_invalid", "in base64 with padding"},
+		{"not a time", `{"insert":{"note":[["","2026-11-30","",1]]}}`, "rows_invalid", `expected a timestamp, got "2026-11-30"`},
+		{"fraction in timestamp", `{"insert":{"note":[["",1.5,"",1]]}}`, "rows_invalid", "expected a timestamp, got 1.5"},
 		{"nested", `{"insert":{"edge":[[1,{"a":[1,"x",true]}]]}}`, "rows_invalid", "expected an int, got an object"},
 		{"too deep", `{"insert":{"edge":[[1,` + strings.Repeat("[", 100), "json_invalid", "nested deeper than 64"},
 		{"too few", `{"insert":{"edge":[[1]]}}`, "rows_invalid", "row 1 of edge: expected 2 values, got 1"},
@@ -218,6 +236,10 @@ func TestDecodeCSV(t *testing.T) {
 		{"spaces in header", "src, dst\n1,2\n", true, 0, "+edge(1,2)"},
 		{"quoted newlines", "open,sku,price\ntrue,\"a\n\"\"b\"\",c\",1.5\n", true, 1, `+item("a\n\"b\",c",1.5,true)`},
 		{"empty string", "sku,price,open\n,-0,false\n", true, 1, `+item("",0.0,false)`},
+		{
+			"bytes, times and null", "body,at,by,n\nAP8=,2026-11-30T12:00:00Z,,\n,7,a,7\n", true, 3,
+			`+note(x"00ff",t"2026-11-30T12:00:00Z",null,null) +note(x"",t"1970-01-01T00:00:00.007Z","a",7)`,
+		},
 		{"empty lines", "src,dst\n\n1,2\n\n", true, 0, "+edge(1,2)"},
 	}
 	for _, tt := range tests {
@@ -268,6 +290,10 @@ func TestDecodeCSVRefuses(t *testing.T) {
 		{"overflow", "sku,price,open\na,1e999,true\n", true, 1, "rows_invalid", "floats reach"},
 		{"bool", "sku,price,open\na,1,yes\n", true, 1, "rows_invalid", "write true or false"},
 		{"not UTF-8", "sku,price,open\n\xe9,1,true\n", true, 1, "rows_invalid", "not UTF-8"},
+		{"not base64", "body,at,by,n\nAP8,7,a,7\n", true, 3, "rows_invalid", "in base64 with padding"},
+		{"not a time", "body,at,by,n\n,now,a,7\n", true, 3, "rows_invalid", `expected a timestamp, got "now"`},
+		{"empty time", "body,at,by,n\n,,a,7\n", true, 3, "rows_invalid", "write the milliseconds"},
+		{"null columns", "body,at,by\n", true, 3, "header_invalid", "by: string?, n: int?"},
 		{"too few", "src,dst\n1\n", true, 0, "rows_invalid", "line 2: row 1 of edge: expected 2 values, got 1"},
 		{"too many", "src,dst\n1,2,3\n", true, 0, "rows_invalid", "expected 2 values, got 3"},
 		{"quote", "src,dst\n1,2\n\"3\"x,4\n5,6\n", true, 0, "rows_invalid", "line 3, column 3: not CSV"},
@@ -304,9 +330,24 @@ func TestDecodeCSVCountsAllRows(t *testing.T) {
 	}
 }
 
+func TestAppendAnswer(t *testing.T) {
+	columns := testProgram().Relations[3].Columns
+	got := string(appendAnswer(nil, &QueryResult{Revision: 7, Columns: columns, Rows: []value.Value{
+		value.OfBytes("\x00\xff"), value.OfTimestamp(1_796_040_000_000), value.OfNull(), value.OfInt(1),
+		value.OfBytes(""), value.OfTimestamp(1 << 60), value.OfString(""), value.OfNull(),
+	}}))
+	want := `{"revision":7,"columns":[{"name":"body","type":"bytes"},{"name":"at","type":"timestamp"},` +
+		`{"name":"by","type":"string","nullable":true},{"name":"n","type":"int","nullable":true}],` +
+		`"rows":[["AP8=",1796040000000,null,1],["","1152921504606846976","",null]],"truncated":false}` + "\n"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func FuzzDecodeTransaction(f *testing.F) {
 	f.Add(`{"insert":{"edge":[[1,2],["9007199254740993",-0]]},"delete":{"item":[["\ud83d\ude00",1e3,true]]}}`)
 	f.Add(`{"program":"+edge(1, 2)"}`)
+	f.Add(`{"insert":{"note":[["AP8=","2026-11-30T12:00:00Z",null,null],["",7,"a","7"]]}}`)
 	f.Add(`{"insert":{"edge":[[1,{"a":[null]}],{}]}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		program := testProgram()
@@ -332,7 +373,7 @@ func checkOps(t *testing.T, program *analysis.Program, ops []Op) {
 			t.Fatalf("op %v does not fit the program", op)
 		}
 		for i, c := range program.Relations[id].Columns {
-			if op.Row[i].Kind() != c.Type {
+			if k := op.Row[i].Kind(); k != c.Type && (k != value.Null || !c.Nullable) {
 				t.Fatalf("%v: column %s holds a %s", op, c.Name, op.Row[i].Kind())
 			}
 		}

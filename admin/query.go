@@ -225,7 +225,7 @@ func (q *queryRequest) value(s *scanner, name string, at int, columns []analysis
 	if values[index].Kind() != value.Invalid {
 		return s.failAt(at, "parameter %q appears twice", shortened(name))
 	}
-	v, got, hint, err := s.cell(columns[index].Type)
+	v, got, hint, err := s.cell(columns[index])
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,11 @@ func appendAnswer(dst []byte, r *QueryResult) []byte {
 		dst = strconv.AppendQuote(dst, c.Name) // names are ASCII
 		dst = append(dst, `,"type":"`...)
 		dst = append(dst, c.Type.String()...)
-		dst = append(dst, `"}`...)
+		dst = append(dst, '"')
+		if c.Nullable {
+			dst = append(dst, `,"nullable":true`...)
+		}
+		dst = append(dst, '}')
 	}
 	dst = append(dst, `],"rows":[`...)
 	width, count := len(r.Columns), r.Count
@@ -284,6 +288,12 @@ func appendCell(dst []byte, v value.Value) []byte {
 		return frame.AppendString(dst, v.Str())
 	case value.Bool:
 		return frame.AppendBool(dst, v.Bool())
+	case value.Bytes:
+		return frame.AppendBytes(dst, v.Str())
+	case value.Timestamp:
+		return frame.AppendTimestamp(dst, v.Int())
+	case value.Null:
+		return frame.AppendNull(dst)
 	default:
 		panic("admin: a result with a value of no kind")
 	}

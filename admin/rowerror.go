@@ -40,6 +40,9 @@ func (e *rowErrors) problem(what string) error {
 // cellError says that got does not belong into a column.
 func cellError(relation string, row int, column analysis.Column, got, hint string) Detail {
 	expected := expectedOf(column.Type)
+	if column.Nullable {
+		expected += " or null"
+	}
 	return Detail{
 		Message: fmt.Sprintf("row %d of %s, column %s: expected %s, got %s",
 			row, relation, column.Name, expected, got),
@@ -70,6 +73,9 @@ func columnList(columns []analysis.Column) string {
 			b.WriteString(", ")
 		}
 		b.WriteString(c.Name + ": " + c.Type.String())
+		if c.Nullable {
+			b.WriteByte('?')
+		}
 	}
 	b.WriteByte(')')
 	return b.String()
@@ -85,6 +91,8 @@ func expectedOf(k value.Kind) string {
 		return "a string"
 	case value.Bool:
 		return "true or false"
+	case value.Bytes:
+		return "bytes in base64"
 	default:
 		return "a " + k.String()
 	}

@@ -161,14 +161,16 @@ type FamilyInfo struct {
 // ColumnInfo is a column or parameter as clients see it.
 type ColumnInfo struct {
 	Name string `json:"name" doc:"Its name"`
-	Type string `json:"type" enum:"int,float,string,bool" doc:"Its type"`
+	Type string `json:"type" enum:"int,float,string,bool,bytes,timestamp" doc:"Its type"`
+	// Nullable is left out where it is false.
+	Nullable bool `json:"nullable,omitempty" doc:"Whether it may hold null"`
 }
 
 // Columns returns the columns as clients see them, in order.
 func Columns(columns []analysis.Column) []ColumnInfo {
 	out := make([]ColumnInfo, len(columns))
 	for i, c := range columns {
-		out[i] = ColumnInfo{Name: c.Name, Type: c.Type.String()}
+		out[i] = ColumnInfo{Name: c.Name, Type: c.Type.String(), Nullable: c.Nullable}
 	}
 	return out
 }

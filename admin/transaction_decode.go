@@ -8,6 +8,7 @@ import (
 
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
+	"github.com/heddle-live/heddle/sdk/frame"
 )
 
 // decodeTransaction reads the JSON form of a transaction,
@@ -168,7 +169,7 @@ func (d *transactionDecoder) readRow(at int) error {
 		if index >= len(columns) {
 			return d.skip(nestingMax)
 		}
-		v, got, hint, err := d.cell(columns[index].Type)
+		v, got, hint, err := d.cell(columns[index])
 		if err != nil {
 			return err
 		}
@@ -200,9 +201,10 @@ func (d *transactionDecoder) note(at int, detail Detail) {
 	d.errors.add(detail)
 }
 
-// cell reads one value of a kind. If it is of another kind, got says what it is
+// cell reads one value of a column. If it is of another kind, got says what it is
 // and hint what to write; err is malformed JSON only.
-func (s *scanner) cell(kind value.Kind) (v value.Value, got, hint string, err error) {
+func (s *scanner) cell(column analysis.Column) (v value.Value, got, hint string, err error) {
+	kind := column.Type
 	switch c := s.peek(); {
 	case c == '"':
 		text, err := s.str()
@@ -230,13 +232,22 @@ func (s *scanner) cell(kind value.Kind) (v value.Value, got, hint string, err er
 		return value.OfBool(word == "true"), "", "", nil
 	}
 	if word == "null" {
-		hint = "there is no null; leave the row out, or model the absence as a relation of its own"
+		if column.Nullable {
+			return value.OfNull(), "", "", nil
+		}
+		hint = nullHint(column)
 	}
 	return v, word, hint, nil
 }
 
-// stringCell is a cell written as a JSON string: a string, or an int in decimal
-// digits, which is how integers beyond 2^53-1 travel safely through JavaScript.
+func nullHint(c analysis.Column) string {
+	return "the column is not nullable; leave the row out, or declare " + c.Name + ": " +
+		c.Type.String() + "?"
+}
+
+// stringCell is a cell written as a JSON string: a string, bytes in base64, a time of
+// RFC 3339, or an int in decimal digits, which is how integers beyond 2^53-1 travel
+// safely through JavaScript.
 func stringCell(kind value.Kind, text string) (v value.Value, got, hint string) {
 	switch kind {
 	case value.String:
@@ -252,8 +263,32 @@ func stringCell(kind value.Kind, text string) (v value.Value, got, hint string) 
 			"only decimal digits may be quoted, for integers beyond 2^53-1"
 	case value.Float, value.Bool:
 		hint = "write it without quotes"
+	case value.Bytes:
+		if b, ok := frame.ParseBase64(text); ok {
+			return value.OfBytes(string(b)), "", ""
+		}
+		hint = base64Hint
+	case value.Timestamp:
+		if ms, ok := timeOf(text); ok {
+			return value.OfTimestamp(ms), "", ""
+		}
+		hint = timeHint
 	}
 	return v, strconv.Quote(shortened(text)), hint
+}
+
+const (
+	base64Hint = `write the bytes in base64 with padding, such as "AP8="`
+	timeHint   = `write the milliseconds since 1970, or a time such as "2026-11-30T12:00:00Z"`
+)
+
+// timeOf reads a timestamp that is no JSON number: a time of RFC 3339, or milliseconds
+// in decimal digits.
+func timeOf(text string) (ms int64, ok bool) {
+	if ms, ok = value.ParseTime(text); ok {
+		return ms, true
+	}
+	return canonicalInt(text)
 }
 
 // canonicalInt reads an int64 in its one spelling: no sign but -, no leading zeros.
@@ -268,14 +303,16 @@ func canonicalInt(text string) (int64, bool) {
 // numberCell is a cell written as a JSON number.
 func numberCell(kind value.Kind, text string, integer bool) (v value.Value, got, hint string) {
 	switch kind {
-	case value.Int:
+	case value.Int, value.Timestamp:
 		if f, err := strconv.ParseFloat(text, 64); !integer && (err != nil || math.IsInf(f, 0)) {
 			return v, shortened(text), intRange
 		}
 		if !integer {
 			return v, shortened(text), "an int has neither fraction nor exponent"
 		}
-		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil && kind == value.Timestamp {
+			return value.OfTimestamp(i), "", ""
+		} else if err == nil {
 			return value.OfInt(i), "", ""
 		}
 		return v, shortened(text), intRange
@@ -288,6 +325,8 @@ func numberCell(kind value.Kind, text string, integer bool) (v value.Value, got,
 		return v, shortened(text), floatRange
 	case value.String:
 		hint = "write it in double quotes"
+	case value.Bytes:
+		hint = base64Hint
 	}
 	return v, shortened(text), hint
 }

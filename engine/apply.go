@@ -36,7 +36,7 @@ func checkValues(row []value.Value, columns []analysis.Column) error {
 		return fmt.Errorf("%w: %d instead of %d", ErrArity, len(row), len(columns))
 	}
 	for i, v := range row {
-		if v.Kind() != columns[i].Type {
+		if v.Kind() != columns[i].Type && (!v.IsNull() || !columns[i].Nullable) {
 			return fmt.Errorf("%w: %s is %s where %s is expected",
 				ErrType, columns[i].Name, v.Kind(), columns[i].Type)
 		}

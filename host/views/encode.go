@@ -140,6 +140,12 @@ func appendRow(dst []byte, row []value.Value) []byte {
 			dst = frame.AppendString(dst, v.Str())
 		case value.Bool:
 			dst = frame.AppendBool(dst, v.Bool())
+		case value.Bytes:
+			dst = frame.AppendBytes(dst, v.Str())
+		case value.Timestamp:
+			dst = frame.AppendTimestamp(dst, v.Int())
+		case value.Null:
+			dst = frame.AppendNull(dst)
 		default:
 			panic("views: a row holds an invalid value")
 		}
@@ -157,6 +163,10 @@ func frameType(k value.Kind) frame.Type {
 		return frame.String
 	case value.Bool:
 		return frame.Bool
+	case value.Bytes:
+		return frame.BytesType
+	case value.Timestamp:
+		return frame.TimestampType
 	default:
 		panic("views: a column of an invalid type")
 	}
@@ -165,7 +175,7 @@ func frameType(k value.Kind) frame.Type {
 func frameColumns(columns []analysis.Column) []frame.Column {
 	out := make([]frame.Column, len(columns))
 	for i, c := range columns {
-		out[i] = frame.Column{Name: c.Name, Type: frameType(c.Type)}
+		out[i] = frame.Column{Name: c.Name, Type: frameType(c.Type), Nullable: c.Nullable}
 	}
 	return out
 }

@@ -194,6 +194,10 @@ func valueOf(cell any) value.Value {
 		return value.OfString(c)
 	case bool:
 		return value.OfBool(c)
+	case frame.Bytes:
+		return value.OfBytes(string(c))
+	case frame.Timestamp:
+		return value.OfTimestamp(int64(c))
 	}
 	panic("views: a key of a type that no parameter has")
 }
