@@ -125,7 +125,8 @@ func (p *parser) query() QueryTree {
 
 // partAhead reports whether the part of a view begins n tokens ahead: `name: ?`.
 func (p *parser) partAhead(n int) bool {
-	return p.peekAt(n).kind == tokenName && p.peekAt(n+1).kind == tokenColon &&
+	name := p.peekAt(n).kind
+	return (name == tokenName || name == tokenVariable) && p.peekAt(n+1).kind == tokenColon &&
 		p.peekAt(n+2).kind == tokenQuestion
 }
 
@@ -193,6 +194,9 @@ func (p *parser) badSeparator(tok token) {
 	case tok.kind == tokenName || tok.kind == tokenVariable || tok.kind == tokenBang ||
 		tok.kind == tokenParameter:
 		p.fail(tok, "", "expected `,` between two conditions, found %s", p.describe(tok))
+	case isArithmetic(tok.kind):
+		p.fail(tok, "compare the result, for instance: len(X) + 1 > 5",
+			"a computed value is no condition")
 	default:
 		p.fail(tok, "", "expected `,` or the end of the statement, found %s", p.describe(tok))
 	}
@@ -216,9 +220,17 @@ func (p *parser) literal() Literal {
 	case tok.kind == tokenVariable && after.kind == tokenOpen:
 		p.capitalName(tok, "relation")
 	case tok.kind == tokenQuestion:
-		p.fail(tok, "leave the ? out", "only a query begins with `?`, conditions do not")
+		hint := "leave the ? out"
+		if p.within == inParts {
+			hint = "give each query of the view a name: name: ?..."
+		}
+		p.fail(tok, hint, "only a query begins with `?`, conditions do not")
 	case (tok.kind == tokenPlus || tok.kind == tokenMinus) && after.kind == tokenName:
-		p.fail(tok, "leave the "+p.text(tok)+" out", "a condition has no sign")
+		hint := "leave the " + p.text(tok) + " out"
+		if p.within == inAction {
+			hint = "the statements of an action are separated by `;`"
+		}
+		p.fail(tok, hint, "a condition has no sign")
 	case isAtom && !p.comparesCall():
 		atom := p.atom(inBody)
 		return Literal{Atom: &atom}
@@ -408,6 +420,8 @@ func (p *parser) badTerm(tok token, where place) {
 			"expected a variable or a value, found `)`")
 	case tok.kind == tokenOpenBracket:
 		p.fail(tok, "", "lists are not supported yet")
+	case tok.kind == tokenStar && after.kind == tokenGt:
+		p.fail(tok, "count<1> counts all", "`*` stands between two values")
 	case tok.kind == tokenBang:
 		p.fail(tok, "make the negation a condition of its own", "a negation cannot stand here")
 	default:

@@ -22,6 +22,11 @@ func addSeeds(f *testing.F) {
 	f.Add("+e(a: int, b: string)\nr(X) <- e(X, \"\\u00e9\\\\\"), X <= -5, X != 1.5\n")
 	f.Add("view v($a: int, $b: float) := ?r($a, _), X = $b.\nseed +e[(1, \"x\"), (-2, \"\")]")
 	f.Add("?r($k, Y), Y > 7 /* a /* b */ */ // c")
+	for _, c := range programs {
+		f.Add(c.src)
+	}
+	f.Add("-e(X, Y), +e(Y, len(X) * -2) <- e(X, Y), !f(X, null), Y != x\"00\"")
+	f.Add("?r(X, Y:desc), (X + 1) % 2 > t\"2026-11-30T12:00:00Z\" limit 5 offset 3")
 	f.Add("+e[(1, 2)]\n-e(true, 1.0e-7).")
 }
 

@@ -65,6 +65,51 @@ var programs = []struct{ name, src, want string }{
 		"+e(a: int)\nr(X) <- e(X)",
 	},
 	{"escapes", `r("\"\\\n\t\r\u00e9\ud83d\ude00é") <- e(_)`, `r("\"\\\n\t\ré😀é") <- e(_)`},
+	{"negation", "r(X)<-e(X),!f(X,_), ! not(X)", "r(X) <- e(X), !f(X, _), !not(X)"},
+	{
+		"arithmetic", "r(X+1)<-e(X,Y-1),Z=(X+Y)*2-(3-X)/-Y%5,Z - -1>-X, ((X))=-1",
+		"r(X + 1) <- e(X, Y - 1), Z = (X + Y) * 2 - (3 - X) / (0 - Y) % 5, Z - -1 > 0 - X, X = -1",
+	},
+	{
+		"left to right", "r(X) <- e(X), X = 1 - 2 - 3, X = 1 - (2 - 3), X = 8 / 2 / 2, X = 2 * (3 / 4)",
+		"r(X) <- e(X), X = 1 - 2 - 3, X = 1 - (2 - 3), X = 8 / 2 / 2, X = 2 * (3 / 4)",
+	},
+	{
+		"functions", `r(upper(N)) <- e(N), len(N) + 1 > len("a"), concat(N, "b", f()) = N, e(len(N))`,
+		`r(upper(N)) <- e(N), len(N) + 1 > len("a"), concat(N, "b", f()) = N, e(len(N))`,
+	},
+	{
+		"aggregates", "r(X,count<Y>,sum<Y*2>)<-e(X,Y)\ns(top_k<3,Y,desc>)<-e(_,Y)\n" +
+			"t(top_k_threshold<3,-1.5,Y,asc>)<-e(_,Y)\nu(within_radius<2,Y-1>)<-e(_,Y)",
+		"r(X, count<Y>, sum<Y * 2>) <- e(X, Y)\ns(top_k<3, Y, desc>) <- e(_, Y)\n" +
+			"t(top_k_threshold<3, -1.5, Y>) <- e(_, Y)\nu(within_radius<2, Y - 1>) <- e(_, Y)",
+	},
+	{
+		"names that are words elsewhere", "count(X) <- sum(X), order(X), limit(5), !in1(X), noto(X), " +
+			"clock(X), action(X), every(X), not(X)\nclock(X) <- action(X)\naction(X) <- by(X)",
+		"count(X) <- sum(X), order(X), limit(5), !in1(X), noto(X), clock(X), action(X), every(X), " +
+			"not(X)\nclock(X) <- action(X)\naction(X) <- by(X)",
+	},
+	{
+		"null", `r(x"00Ff", t"2026-11-30T13:00:00.5+01:00", null) <- e(x""), null = X, X != null`,
+		`r(x"00ff", t"2026-11-30T12:00:00.5Z", null) <- e(x""), null = X, X != null`,
+	},
+	{"nullable columns", "+e(a:int?,b : timestamp ?, c: bytes)", "+e(a: int?, b: timestamp?, c: bytes)"},
+	{"clock", "clock every 90m.", "clock every 5400s"},
+	{"clock in milliseconds", "clock every 1500ms", "clock every 1500ms"},
+	{
+		"view of parts", "view v($a:int):=orders:?o($a,X),X>1 order by X:desc limit 5,\n alerts :?b($a)" +
+			",\n  c: ? d(X:asc, Y:desc), e(Y) limit 7 offset 2",
+		"view v($a: int) := orders: ?o($a, X), X > 1 order by X desc limit 5, alerts: ?b($a), " +
+			"c: ?d(X, Y), e(Y) order by X, Y desc limit 7 offset 2",
+	},
+	{
+		"action", "action claim($u:string,$t:int):=-ghost(0),+claim($t,$u)<-task($t),!claim($t,_);\n" +
+			"+done[($t,1),(2,$t+1)];\n-open($t)",
+		"action claim($u: string, $t: int) := -ghost(0), +claim($t, $u) <- task($t), !claim($t, _); " +
+			"+done($t, 1), +done(2, $t + 1); -open($t)",
+	},
+	{"action without parameters", "action clear() := -e(X) <- e(X);", "action clear() := -e(X) <- e(X)"},
 	{"comment signs in strings", `r("// % /*") <- e(_)`, `r("// % /*") <- e(_)`},
 }
 
@@ -91,6 +136,12 @@ func TestTransactions(t *testing.T) {
 		{"one line", "+edge(1, 2). -edge(2, 3).", "+edge(1, 2)\n-edge(2, 3)"},
 		{"every type", `+t("a", -1, 1.5, true)`, `+t("a", -1, 1.5, true)`},
 		{"indented", "  +edge(1, 2)", "+edge(1, 2)"},
+		{"delete under a condition", "-e(X,Y)<-e(X,Y),Y<1.", "-e(X, Y) <- e(X, Y), Y < 1"},
+		{
+			"update", "-p(S,P),\n  +p(S,P+1) <- p(S, P)\n+p(1, 2)",
+			"-p(S, P), +p(S, P + 1) <- p(S, P)\n+p(1, 2)",
+		},
+		{"guarded insert", "+c(T, 1) <- t(T), !c(T, _)", "+c(T, 1) <- t(T), !c(T, _)"},
 		{
 			"a line a tuple", "+edge[\n(1, 2),\n(2, 3)\n]\n+edge(3, 4)",
 			"+edge[(1, 2), (2, 3)]\n+edge(3, 4)",
@@ -113,6 +164,12 @@ func TestQueries(t *testing.T) {
 		{"goal", "?r1(400,Y)", "?r1(400, Y)"},
 		{"conditions", "? r1(400, Y), Y > 7, label(Y, _).", "?r1(400, Y), Y > 7, label(Y, _)"},
 		{"parameters", "?r1($k, Y), Y > $min", "?r1($k, Y), Y > $min"},
+		{
+			"order and limit", "?r(X,Y),Y>1 order by Y desc,X asc limit 50 offset 10",
+			"?r(X, Y), Y > 1 order by Y desc, X limit 50 offset 10",
+		},
+		{"order in the goal", "?r(X:desc, Y), limit(5)", "?r(X, Y), limit(5) order by X desc"},
+		{"limit alone", "?order(X, Y) limit 5", "?order(X, Y) limit 5"},
 		{"lines", "?r1(400, Y),\nY > 7\n  , label(Y, _)", "?r1(400, Y), Y > 7, label(Y, _)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,10 +18,20 @@ type parser struct {
 	at, end int  // tokens of the statement
 	failed  bool // the statement has its error
 
-	calls int     // in the statement
-	depth int     // of the expression
-	order []Order // of the goal that is being parsed
+	calls  int // in the statement
+	within construct
+	depth  int     // of the expression
+	order  []Order // of the goal that is being parsed
 }
+
+// construct is what the statement is, where an error depends on it.
+type construct uint8
+
+const (
+	inOther construct = iota
+	inAction
+	inParts // of a view
+)
 
 // newParser cuts src into tokens. The error is of type Errors.
 func newParser(src string) (*parser, error) {
@@ -58,7 +68,7 @@ func (p *parser) eachStatement(parse func()) {
 	for from, count := 0, 0; from < len(p.tokens); count++ {
 		end, next, unclosed := p.statementEnd(from)
 		p.at, p.end, p.failed = from, end, false
-		p.calls, p.depth, p.order = 0, 0, nil
+		p.calls, p.depth, p.order, p.within = 0, 0, nil, inOther
 		switch bad := p.firstBad(); {
 		case count == StatementsMax:
 			p.fail(p.peek(), "send the rest in another text",
@@ -255,7 +265,8 @@ func (p *parser) endHint(tok token) string {
 	case tok.first && !tok.column1:
 		return "a line that begins with white space continues the statement before it; " +
 			"begin a new statement in the first column"
-	case tok.kind == tokenSemicolon || p.beginsSigned(p.at) || tok.kind == tokenName && p.peekAt(1).kind == tokenOpen:
+	case tok.kind == tokenSemicolon || tok.kind == tokenComma ||
+		p.beginsSigned(p.at) || tok.kind == tokenName && p.peekAt(1).kind == tokenOpen:
 		return "begin each statement on a line of its own, or end the one before with a point"
 	}
 	return ""

@@ -190,10 +190,14 @@ func (p *parser) view() View {
 		p.fail(tok, "for instance: view hot($head: int) := ?r1($head, Y)",
 			"expected `:=` and the query of the view, found %s", p.describe(tok))
 	}
-	if p.partAhead(0) {
+	if p.peekAt(1).kind == tokenColon {
 		p.parts(&v)
 	} else {
 		v.Parts = []Part{{Query: p.query()}}
+		if comma := p.peek(); comma.kind == tokenComma {
+			p.fail(comma, "write the first as "+v.Name.Text+": ?..., for instance",
+				"either all queries of a view have names or there is just one")
+		}
 	}
 	p.expectEnd()
 	return v
@@ -201,6 +205,7 @@ func (p *parser) view() View {
 
 // parts parses `name: ?query, name: ?query`.
 func (p *parser) parts(v *View) {
+	p.within = inParts
 	for !p.failed {
 		tok := p.peek()
 		if len(v.Parts) == PartsMax {
@@ -273,6 +278,7 @@ func (p *parser) action() Action {
 		p.fail(tok, "for instance: action link($from: int, $to: int) := +edge($from, $to)",
 			"expected `:=` and what the action writes, found %s", p.describe(tok))
 	}
+	p.within = inAction
 	for !p.failed {
 		tok := p.peek()
 		if len(a.Statements) == WritesMax {
@@ -320,7 +326,7 @@ func (p *parser) typedName(what string, kind tokenKind) TypedName {
 	case tok.kind == kind:
 		text = strings.TrimPrefix(text, "$")
 	case kind == tokenParameter && (tok.kind == tokenName || tok.kind == tokenVariable):
-		p.fail(tok, "write $"+text, "the parameters of a view begin with $")
+		p.fail(tok, "write $"+text, "a parameter begins with $")
 	case kind == tokenName && tok.kind == tokenVariable:
 		p.capitalName(tok, "column")
 	case kind == tokenName && tok.kind == tokenParameter:
@@ -388,11 +394,18 @@ func (p *parser) name(what string) Name {
 	case tok.kind == tokenVariable:
 		p.capitalName(tok, what)
 	case tok.kind != tokenName:
-		p.fail(tok, "", "expected the name of a %s, found %s", what, p.describe(tok))
+		p.fail(tok, "", "expected the name of %s, found %s", withArticle(what), p.describe(tok))
 	case p.isWordValue(tok):
-		p.fail(tok, "", "%s is a value and cannot name a %s", p.text(tok), what)
+		p.fail(tok, "", "%s is a value and cannot name %s", p.text(tok), withArticle(what))
 	}
 	return Name{Text: p.text(tok), Pos: position(tok)}
+}
+
+func withArticle(noun string) string {
+	if noun[0] == 'a' {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 // capitalName fails for a name of a relation, view or column that is spelt like
@@ -403,6 +416,6 @@ func (p *parser) capitalName(tok token, what string) {
 	if text != "" {
 		hint = "write " + strings.ToLower(text[:1]) + text[1:]
 	}
-	p.fail(tok, hint, "the name of a %s begins with a lower-case letter; %s is a variable",
-		what, p.text(tok))
+	p.fail(tok, hint, "the name of %s begins with a lower-case letter; %s is a variable",
+		withArticle(what), p.text(tok))
 }
