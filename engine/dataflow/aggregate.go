@@ -29,6 +29,9 @@ type aggregation struct {
 	from   []int
 	output sink
 	failed sink // instead, if an aggregate has no value that its column can hold
+	// plan is the running one while groups derive: it has no premises inside a
+	// recursive component.
+	plan *plan
 	floats floatSums
 }
 
@@ -80,10 +83,6 @@ const distinctShift = 32
 
 // inlineIntMax is where ids stop being the ints that they stand for; see value.ID.
 const inlineIntMax = 1 << 31
-
-// emitting is the running plan while groups derive: none of what they derive from is
-// inside a recursive component.
-var emitting plan
 
 // feed takes a binding, or the loss of one.
 func (n *Network) feed(p *predicate, row []value.ID) {
@@ -172,9 +171,8 @@ func (d *distinct) change(groups *relation.Relation, group relation.RowID, v val
 // settleGroups brings what the groups that changed derive in line with their state.
 func (n *Network) settleGroups(p *predicate) {
 	for done, id := range p.queue {
-		n.settleGroup(p, id)
-		if n.stop {
-			p.queue = p.queue[done:]
+		if n.stop || !n.settleGroup(p, id) {
+			p.queue = p.queue[:copy(p.queue, p.queue[done:])]
 			n.schedule(p.component)
 			return
 		}
@@ -185,9 +183,10 @@ func (n *Network) settleGroups(p *predicate) {
 	p.queue = p.queue[:0]
 }
 
-// settleGroup does nothing if the network halts.
-func (n *Network) settleGroup(p *predicate, id relation.RowID) {
+// settleGroup returns false if the network halted before anything was done.
+func (n *Network) settleGroup(p *predicate, id relation.RowID) bool {
 	a, table := p.aggregation, p.table
+	n.plan = a.plan
 	isEmpty := table.Counter(id, bindingsCounter) == 0
 	next, isFailed := &a.output, uint64(0)
 	if !isEmpty && !n.aggregate(p, id) {
@@ -198,29 +197,29 @@ func (n *Network) settleGroup(p *predicate, id relation.RowID) {
 		n.count(derivationSteps)
 	}
 	if n.stop {
-		return
+		return false
 	}
 	table.ClearFlags(id, queued)
-	n.plan = &emitting
 	if state := table.Counter(id, stateCounter); state != 0 {
 		old, row := a.output.predicate, relation.RowID(state&stateRow-1)
 		if state&stateFailed != 0 {
 			old = a.failed.predicate
 		}
 		if !isEmpty && old == next.predicate && slices.Equal(old.table.Row(row), next.row) {
-			return
+			return true
 		}
 		n.sign = -1
 		n.change(old, row)
 	}
 	if isEmpty {
 		n.freeGroup(p, id)
-		return
+		return true
 	}
 	n.sign = 1
-	row, _ := next.predicate.table.Add(next.row)
+	row := n.add(next.predicate, next.row)
 	n.change(next.predicate, row)
 	table.SetCounter(id, stateCounter, uint64(row)+1|isFailed)
+	return true
 }
 
 func (n *Network) freeGroup(p *predicate, id relation.RowID) {

@@ -96,6 +96,7 @@ func (t *transformer) grouped(g aggregating) error {
 	a.output = sink{predicate: output, row: make([]value.ID, output.arity)}
 	failure := t.failed(failureKey{g.name, aggregateStage}, len(g.group))
 	a.failed = sink{predicate: failure, row: make([]value.ID, failure.arity)}
+	a.plan = &plan{rule: &rule{clause: g.name}}
 	g.head = atom{predicate: source, terms: terms}
 	g.aggregates = true
 	return t.clause(g.clause)

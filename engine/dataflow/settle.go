@@ -2,6 +2,7 @@ package dataflow
 
 import (
 	"github.com/heddle-live/heddle/engine/relation"
+	"github.com/heddle-live/heddle/engine/value"
 )
 
 // queueKept is the capacity of a queue that is kept for the next commit; larger
@@ -179,8 +180,7 @@ func (n *Network) derive(to *sink) {
 		return
 	}
 	if n.sign > 0 {
-		id, _ := head.table.Add(to.row)
-		n.change(head, id)
+		n.change(head, n.add(head, to.row))
 		return
 	}
 	id, ok := head.table.Find(to.row)
@@ -188,6 +188,12 @@ func (n *Network) derive(to *sink) {
 		panic("dataflow: a derivation goes of a row that does not exist")
 	}
 	n.change(head, id)
+}
+
+// add returns the row of a derived predicate, and makes it if there is none.
+func (n *Network) add(p *predicate, row []value.ID) relation.RowID {
+	id, _ := p.table.Add(row)
+	return id
 }
 
 // change counts one derivation of a row, or the loss of one.
