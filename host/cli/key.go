@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/heddle-live/heddle/engine/value"
 	"github.com/heddle-live/heddle/sdk/frame"
 )
 
@@ -70,6 +71,19 @@ func keyValue(kind frame.Type, text string) (v any, expected string) {
 			return false, ""
 		}
 		return nil, "true or false"
+	case frame.BytesType:
+		if b, ok := frame.ParseBase64(text); ok {
+			return b, ""
+		}
+		return nil, "bytes in base64 with padding such as AP8="
+	case frame.TimestampType:
+		if ms, ok := value.ParseTime(text); ok {
+			return frame.Timestamp(ms), ""
+		}
+		if ms, err := strconv.ParseInt(text, 10, 64); err == nil && plainInt.MatchString(text) {
+			return frame.Timestamp(ms), ""
+		}
+		return nil, "milliseconds since 1970 or a time such as 2026-11-30T12:00:00Z"
 	default:
 		return text, ""
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heddle-live/heddle/admin"
+	"github.com/heddle-live/heddle/engine/value"
 )
 
 // asked is a query as it is sent.
@@ -147,7 +148,7 @@ func (c *command) printAnswer(a *answered) error {
 		rows[i] = make([]string, len(header))
 		for j := range header {
 			if j < len(row) {
-				rows[i][j] = cellText(row[j])
+				rows[i][j] = cellText(a.Columns[j].Type, row[j])
 			}
 			widths[j] = max(widths[j], utf8.RuneCountInString(rows[i][j]))
 		}
@@ -189,14 +190,28 @@ func writeLine(b *strings.Builder, cells []string, widths []int, columns []admin
 	b.WriteByte('\n')
 }
 
-// cellText is a cell for a terminal: a string without its quotes, and with
-// control characters escaped, so that facts cannot steer the terminal.
-func cellText(cell json.RawMessage) string {
+// cellText is a cell for a terminal: a time by RFC 3339, a string without its quotes,
+// and with control characters escaped, so that facts cannot steer the terminal.
+func cellText(kind string, cell json.RawMessage) string {
 	var s string
-	if json.Unmarshal(cell, &s) != nil {
+	if kind == "timestamp" {
+		// Far from now it is a string of digits.
+		ms, err := strconv.ParseInt(strings.Trim(string(cell), `"`), 10, 64)
+		if err == nil {
+			return timeText(ms)
+		}
+	}
+	if string(cell) == "null" || json.Unmarshal(cell, &s) != nil {
 		return string(cell)
 	}
 	return plainText(s)
+}
+
+func timeText(ms int64) string {
+	if text, ok := value.FormatTime(ms); ok {
+		return text
+	}
+	return strconv.FormatInt(ms, 10)
 }
 
 // plainText is a string for a terminal: one line without control characters.

@@ -195,7 +195,7 @@ func (w *watcher) print(u *sdk.Update) error {
 		if renamed {
 			for _, c := range w.columns {
 				line.Columns = append(line.Columns,
-					admin.ColumnInfo{Name: c.Name, Type: c.Type.String()})
+					admin.ColumnInfo{Name: c.Name, Type: c.Type.String(), Nullable: c.Nullable})
 			}
 		}
 		text, err := json.Marshal(line)
@@ -241,13 +241,17 @@ func printRows(b *strings.Builder, mark string, rows []frame.Row) {
 			if i > 0 {
 				b.WriteByte('\t')
 			}
+			// As query spells it.
 			switch cell := cell.(type) {
 			case string:
 				b.WriteString(plainText(cell))
-			case float64:
-				b.Write(frame.AppendFloat(nil, cell)) // as query spells it
+			case frame.Bytes:
+				text, _ := cell.MarshalText() // never fails
+				b.Write(text)
+			case frame.Timestamp:
+				b.WriteString(timeText(int64(cell)))
 			default:
-				fmt.Fprint(b, cell)
+				b.Write(frame.AppendCell(nil, cell))
 			}
 		}
 		b.WriteByte('\n')

@@ -49,6 +49,33 @@ func TestWatchTextIsOneLineForEachRow(t *testing.T) {
 	}
 }
 
+func TestWatchTextOfEveryKind(t *testing.T) {
+	got := printed(t, false, ab, sdk.Update{Revision: 1, Rows: []frame.Row{{
+		int64(-7), 0.5, "a", true, frame.Bytes("\x00\xff"), frame.Timestamp(1_796_040_000_000),
+		frame.Timestamp(math.MaxInt64), nil,
+	}}})
+	want := "# a\tb at revision 1: 1 row\n" +
+		"  -7\t0.5\ta\ttrue\tAP8=\t2026-11-30T12:00:00Z\t9223372036854775807\tnull\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestCellText(t *testing.T) {
+	for _, c := range []struct{ kind, cell, want string }{
+		{"int", `"9223372036854775807"`, "9223372036854775807"},
+		{"timestamp", `1796040000000`, "2026-11-30T12:00:00Z"},
+		{"timestamp", `"9223372036854775807"`, "9223372036854775807"},
+		{"timestamp", `null`, "null"},
+		{"bytes", `"AP8="`, "AP8="},
+		{"string", `"a\nb"`, `a\nb`},
+	} {
+		if got := cellText(c.kind, json.RawMessage(c.cell)); got != c.want {
+			t.Errorf("%s %s: %s, want %s", c.kind, c.cell, got, c.want)
+		}
+	}
+}
+
 func TestWatchJSON(t *testing.T) {
 	got := printed(t, true, ab,
 		sdk.Update{Revision: 1, Epoch: "e"},
@@ -111,6 +138,14 @@ func TestKeyValue(t *testing.T) {
 		{frame.Bool, "T", nil},
 		{frame.Bool, "True", nil},
 		{frame.Bool, "0", nil},
+		{frame.BytesType, "AP8=", frame.Bytes("\x00\xff")},
+		{frame.BytesType, "", frame.Bytes("")},
+		{frame.BytesType, "AP8", nil},
+		{frame.TimestampType, "-7", frame.Timestamp(-7)},
+		{frame.TimestampType, "2026-11-30T12:00:00Z", frame.Timestamp(1_796_040_000_000)},
+		{frame.TimestampType, "2026-11-30", nil},
+		{frame.TimestampType, "+7", nil},
+		{frame.TimestampType, "9223372036854775808", nil},
 		{frame.String, "-x", "-x"},
 		{frame.String, "", ""},
 	} {
