@@ -31,7 +31,7 @@ type aggregation struct {
 	failed sink // instead, if an aggregate has no value that its column can hold
 	// plan is the running one while groups derive: it has no premises inside a
 	// recursive component.
-	plan *plan
+	plan   *plan
 	floats floatSums
 }
 
