@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
@@ -22,8 +21,10 @@ type analyser struct {
 	views  []viewPart
 	writes []actionStep
 	// component numbers the strongly connected components of relations.
-	component   []int
-	intLiterals bool // may give columns their types
+	component []int
+	// An int literal of a head may be a timestamp, so it gives a column its type only
+	// where nothing else does: intLiterals then, when one waits for that.
+	intLiterals, intWaits bool
 	// origins are the places of the head terms that gave the columns of derived
 	// relations their types.
 	origins [][]Position
@@ -195,9 +196,8 @@ func (a *analyser) declareLeaf(
 			"there is %s %s in line %d already", other.what, text, other.pos.Line)
 		return
 	}
-	if id, ok := a.program.names[text]; ok {
-		_, noun, _ := strings.Cut(what, " ")
-		a.fail(name.Pos, noun+"s and relations share one namespace; give the "+noun+" another name",
+	if id, ok := a.program.names[text]; ok && what == "a view" {
+		a.fail(name.Pos, "views and relations share one namespace; give the view another name",
 			"there is a relation %s in line %d already", text, a.program.Relations[id].Pos.Line)
 	}
 	a.leaves[text] = leaf{what, pos}

@@ -20,8 +20,9 @@ var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 takes one fro
 // domain is the number of ints that the random queries range over.
 const domain = 4
 
-// TestMeaning compares random queries, full of equalities, with what their text
-// says: all assignments are tried on the tree, and the IR is answered naively.
+// TestMeaning compares random queries, full of equalities, negations and sums, with
+// what their text says: all assignments are tried on the tree, and the IR is answered
+// naively. Rows with values outside of the domain are left out on both sides.
 func TestMeaning(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -49,7 +50,12 @@ func TestMeaning(t *testing.T) {
 			n := random.Int64N(domain)
 			parameters[i], named["$"+p.Name] = value.OfInt(n), n
 		}
-		got := fmt.Sprint(naive.Answer(naive.Derive(program, facts), q, parameters))
+		answer := naive.Answer(naive.Derive(program, facts), q, parameters)
+		got := fmt.Sprint(slices.DeleteFunc(answer, func(row []value.Value) bool {
+			return slices.ContainsFunc(row, func(v value.Value) bool {
+				return v.Int() < 0 || v.Int() >= domain
+			})
+		}))
 		if want := fmt.Sprint(tryAll(tree, facts, named)); got != want {
 			t.Fatalf("%s\nwith %v over %v\ngot  %s\nwant %s", src, named, facts, got, want)
 		}
@@ -86,16 +92,27 @@ func randomFacts(random *rand.Rand) naive.Facts {
 
 func randomQuery(random *rand.Rand) string {
 	pick := func(texts ...string) string { return texts[random.IntN(len(texts))] }
-	argument := func() string { return pick("A", "B", "C", "D", "_", "1", "$p", "A", "B") }
-	side := func() string { return pick("A", "B", "C", "D", "E", "1", "2", "$p", "$q") }
+	plain := func() string { return pick("A", "B", "C", "D", "_", "1", "$p", "A", "B") }
+	operand := func() string { return pick("A", "B", "C", "1", "2", "$p") }
+	sum := func() string { return operand() + pick(" + ", " - ", " * ") + operand() }
+	argument := func() string { return pick(plain(), plain(), plain(), plain(), sum()) }
+	side := func() string {
+		return pick("A", "B", "C", "D", "E", "1", "2", "$p", "$q", sum(), sum()+" - "+operand())
+	}
 	atom := func() string { return pick("e", "f") + "(" + argument() + ", " + argument() + ")" }
 	parts := []string{atom()}
 	for range random.IntN(2) {
 		parts = append(parts, atom())
 	}
+	if random.IntN(3) == 0 {
+		parts = append(parts, "!"+atom())
+	}
 	for range random.IntN(4) {
 		parts = append(parts, side()+" "+pick("=", "=", "=", "!=", "<", "<=", ">", ">=")+" "+side())
 	}
+	random.Shuffle(len(parts)-1, func(i, j int) {
+		parts[i+1], parts[j+1] = parts[j+1], parts[i+1]
+	})
 	return "?" + strings.Join(parts, ", ")
 }
 
@@ -139,11 +156,18 @@ func tryAll(q *parse.QueryTree, facts naive.Facts, parameters map[string]int64) 
 	return sorted
 }
 
+// termsOf returns the terms of a condition and the operands of its expressions.
 func termsOf(l parse.Literal) []parse.Term {
+	terms := []parse.Term{l.Comparison.Left, l.Comparison.Right}
 	if l.Atom != nil {
-		return l.Atom.Terms
+		terms = slices.Clone(l.Atom.Terms)
 	}
-	return []parse.Term{l.Comparison.Left, l.Comparison.Right}
+	for i := 0; i < len(terms); i++ {
+		if terms[i].Kind == parse.Expression {
+			terms = slices.Insert(terms, i+1, terms[i].Call.Args...)
+		}
+	}
+	return terms
 }
 
 func intOf(t parse.Term, assignment, parameters map[string]int64) int64 {
@@ -152,6 +176,10 @@ func intOf(t parse.Term, assignment, parameters map[string]int64) int64 {
 		return assignment[t.Name]
 	case parse.Parameter:
 		return parameters["$"+t.Name]
+	case parse.Expression:
+		x := intOf(t.Call.Args[0], assignment, parameters)
+		y := intOf(t.Call.Args[1], assignment, parameters)
+		return map[string]int64{"+": x + y, "-": x - y, "*": x * y}[t.Call.Name]
 	}
 	return t.Value.Int()
 }
@@ -175,10 +203,10 @@ func literalHolds(
 			}
 		}
 		if matches {
-			return true
+			return !l.Negated
 		}
 	}
-	return false
+	return l.Negated
 }
 
 func outputRow(

@@ -1,10 +1,17 @@
 package analysis
 
-import "github.com/heddle-live/heddle/engine/parse"
+import (
+	"slices"
+
+	"github.com/heddle-live/heddle/engine/parse"
+)
 
 // inferNulls finds the columns of derived relations that may hold null, again and
 // again until nothing changes.
 func (a *analyser) inferNulls(*parse.File) {
+	if !a.hasNulls() {
+		return
+	}
 	a.untilKnown(func(c *clause, id RelationID) bool {
 		a.inferClauseNulls(c)
 		columns, news := a.program.Relations[id].Columns, false
@@ -15,6 +22,33 @@ func (a *analyser) inferNulls(*parse.File) {
 		}
 		return news
 	})
+}
+
+// hasNulls reports whether a rule may meet a null at all.
+func (a *analyser) hasNulls() bool {
+	for i := range a.program.Relations {
+		for _, column := range a.program.Relations[i].Columns {
+			if column.Nullable {
+				return true
+			}
+		}
+	}
+	for _, c := range a.rules {
+		if slices.ContainsFunc(c.head.Terms, isNull) {
+			return true
+		}
+		for _, s := range c.slots {
+			if slices.ContainsFunc(s.constants, isNull) {
+				return true
+			}
+		}
+		for _, f := range c.calls {
+			if f.function != nil && f.function.Nullable || slices.ContainsFunc(f.args, isNull) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // inferClauseNulls finds the classes that may be null: those that stand in nullable

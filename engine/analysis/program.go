@@ -188,7 +188,7 @@ type Order struct {
 
 // View is a named query, or several under names of their own with the same
 // parameters. Views are leaves: no rule reads them. They share one namespace with
-// relations and actions.
+// relations, and one with actions.
 type View struct {
 	Name       string
 	Parameters []Column
@@ -228,8 +228,8 @@ type WriteHead struct {
 	Terms    []Term
 }
 
-// Action is a named write with parameters. Actions share one namespace with views
-// and relations.
+// Action is a named write with parameters. Actions share one namespace with views,
+// and none with relations: `action claim(…) := +claim(…) <- …` is usual.
 type Action struct {
 	Name       string
 	Parameters []Column

@@ -14,10 +14,9 @@ func plainInt(n int) string { return strconv.Itoa(n) }
 func (a *analyser) inferTypes(*parse.File) {
 	a.origins = make([][]Position, len(a.program.Relations))
 	a.untilKnown(a.inferHead)
-	// An int literal may be a timestamp, so it gives a type only where nothing else
-	// does.
-	a.intLiterals = true
-	a.untilKnown(a.inferHead)
+	if a.intLiterals = a.intWaits; a.intWaits {
+		a.untilKnown(a.inferHead)
+	}
 	for _, c := range a.rules {
 		for _, f := range c.calls {
 			if _, err := c.function(f); err != nil {
@@ -67,8 +66,11 @@ func (a *analyser) inferHead(c *clause, id RelationID) bool {
 		a.origins[id] = make([]Position, len(columns))
 	}
 	for i, t := range c.head.Terms {
-		if columns[i].Type != value.Invalid ||
-			t.Kind == parse.Constant && t.Value.Kind() == value.Int && !a.intLiterals {
+		if columns[i].Type != value.Invalid {
+			continue
+		}
+		if t.Kind == parse.Constant && t.Value.Kind() == value.Int && !a.intLiterals {
+			a.intWaits = true
 			continue
 		}
 		if kind := c.kindOf(t); kind != value.Invalid {
@@ -95,21 +97,17 @@ func (a *analyser) inferSlots(c *clause) {
 			}
 		}
 	}
-	for {
+	for news := true; news; news = c.inferCalls() {
 		for _, s := range c.slots {
 			if root := s.root(); root.inferred == value.Invalid {
 				root.inferred = s.kind
 			}
 		}
-		if !c.inferCalls() {
-			break
-		}
 	}
 	for _, s := range c.slots {
-		root := s.root()
-		for _, t := range root.constants {
-			if root.inferred == value.Invalid && !isNull(t) {
-				root.inferred = t.Value.Kind()
+		for _, t := range s.constants {
+			if s.parent == nil && s.inferred == value.Invalid && !isNull(t) {
+				s.inferred = t.Value.Kind()
 			}
 		}
 	}
