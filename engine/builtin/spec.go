@@ -38,6 +38,13 @@ type Example struct {
 	Fails string
 }
 
+// Call spells the example's call as a program does.
+func (s *Spec) Call(e *Example) string { return callText(s.Name, e.Args) }
+
+// Specs returns all functions and operators in the order of the reference page. The
+// caller must not change them.
+func Specs() []*Spec { return all }
+
 // Lookup returns the Spec of the function or operator called name, or nil.
 func Lookup(name string) *Spec {
 	for _, s := range all {
