@@ -292,7 +292,9 @@ func (b *body) computation() {
 		}
 		g.tag(e.tag)
 		g.tag("computation")
-		if old := b.bound(e.kind); len(old) > 0 && g.in(6) {
+		// Analysis takes a test of what an atom binds for a computation of it, which may
+		// then grow without end.
+		if old := b.bound(e.kind); len(old) > 0 && !b.recursive && g.in(6) {
 			g.tag("computation as a test")
 			b.add("%s = %s", pick(g, old), text)
 			return
@@ -314,8 +316,8 @@ func (b *body) computation() {
 func (b *body) useComputed(from, below []*relation) {
 	g := b.g
 	name := pick(g, b.computed)
-	i := slices.IndexFunc(b.vars, func(v variable) bool { return v.name == name })
-	kind := b.vars[i].kind
+	v := slices.IndexFunc(b.vars, func(v variable) bool { return v.name == name })
+	kind := b.vars[v].kind
 	negated := g.in(3)
 	if negated || !b.recursive { // what it computed before has no bounds
 		from = below
@@ -331,7 +333,7 @@ func (b *body) useComputed(from, below []*relation) {
 			switch old := b.old(c.kind); {
 			case i == at:
 				terms[i] = name
-				b.meets(name, c)
+				b.vars[v].nullable = b.vars[v].nullable || c.nullable
 			case negated && len(old) == 0:
 				terms[i] = "_"
 			case len(old) > 0 && g.in(2):

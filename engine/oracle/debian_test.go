@@ -33,11 +33,11 @@ calm(P, D) <- needs(P, D), conflicts(D, _), !clash(P, D, _)
 unmet(P, V) <- depends(P, V), !packages(V, _, _), !provides(_, V)
 unmet(P, V) <- needs(P, D), depends(D, V), !packages(V, _, _), !provides(_, V)
 size(P, count<D>, sum<K>) <- needs(P, D), packages(D, _, K)
-view needs($p: string) := ?needs($p, D)
-view clash($p: string) := ?clash($p, D, E)
-view calm($p: string) := ?calm($p, D)
-view unmet($p: string) := ?unmet($p, V)
-view size($p: string) := ?size($p, N, KiB)
+view all_needs($p: string) := ?needs($p, D)
+view all_clash($p: string) := ?clash($p, D, E)
+view all_calm($p: string) := ?calm($p, D)
+view all_unmet($p: string) := ?unmet($p, V)
+view all_size($p: string) := ?size($p, N, KiB)
 `
 
 const (
@@ -258,11 +258,11 @@ func (r *debianRun) watch(p *analysis.Program, watched []string) {
 				r.t.Fatal(err)
 			}
 			r.keys = append(r.keys, k)
-			r.rows[k] = answers[v.Name]
-			rows += len(answers[v.Name])
+			r.rows[k] = answers[v.Name[4:]]
+			rows += len(answers[v.Name[4:]])
 			got := setOf(r.engine.Rows(k, 0, nil), len(k.Columns(0)))
-			if !same(got, answers[v.Name]) {
-				r.t.Fatalf("%s(%s) has %v, want %v", v.Name, pkg, got.Rows(), answers[v.Name].Rows())
+			if !same(got, answers[v.Name[4:]]) {
+				r.t.Fatalf("%s(%s) has %v, want %v", v.Name, pkg, got.Rows(), answers[v.Name[4:]].Rows())
 			}
 		}
 	}
@@ -299,7 +299,7 @@ func (r *debianRun) commit(what string, ops []analysis.Op) {
 		if pkg := k.Values()[0].Str(); pkg != last {
 			answers, last = r.model.answers(pkg), pkg
 		}
-		next := answers[k.View()]
+		next := answers[k.View()[4:]]
 		if in, out := missing(next, r.rows[k]), missing(r.rows[k], next); len(in)+len(out) > 0 {
 			entered[k], left[k] = in, out
 		}
