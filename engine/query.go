@@ -141,18 +141,37 @@ func smallest(rows []relation.RowID, n int, compare func(a, b relation.RowID) in
 type querySymbols struct {
 	interner *value.Interner
 	extra    []value.Value
+	ids      map[value.Value]value.ID // of extra, once there are more than a few
 }
 
 func (s *querySymbols) ID(v value.Value) (value.ID, error) {
 	if id, ok := s.interner.Lookup(v); ok {
 		return id, nil
 	}
-	i := slices.Index(s.extra, v)
-	if i < 0 {
-		i = len(s.extra)
-		s.extra = append(s.extra, v)
+	const few = 16
+	if s.ids == nil {
+		if i := slices.Index(s.extra, v); i >= 0 {
+			return firstExtra - value.ID(i), nil
+		}
+	} else if id, ok := s.ids[v]; ok {
+		return id, nil
 	}
-	return firstExtra - value.ID(i), nil
+	if len(s.extra) >= s.interner.Room() {
+		return 0, ErrFull
+	}
+	id := firstExtra - value.ID(len(s.extra))
+	s.extra = append(s.extra, v)
+	switch {
+	case s.ids != nil:
+		s.ids[v] = id
+	case len(s.extra) > few:
+		// A query that computes makes many.
+		s.ids = make(map[value.Value]value.ID, 2*few)
+		for i, v := range s.extra {
+			s.ids[v] = firstExtra - value.ID(i)
+		}
+	}
+	return id, nil
 }
 
 // Value returns what an id of this query or of the graph stands for.

@@ -33,8 +33,8 @@ const firstEntryID ID = 1 << 31
 var ErrFull = errors.New("value: the dictionary of values is full")
 
 const (
-	// Below the IDs that are the same everywhere, some are left to callers that need
-	// IDs for values of their own.
+	// Below the IDs that are the same everywhere, some are always left to callers that
+	// need IDs for values of their own.
 	entriesMax = 1<<31 - 1<<20
 
 	// Chunks are never copied or moved: growing costs one allocation, however
@@ -169,6 +169,10 @@ func (in *Interner) Compare(a, b ID) int {
 	}
 	return Compare(in.Value(a), in.Value(b))
 }
+
+// Room returns how many IDs from FalseID down no entry has: a caller may use them for
+// values of its own, as long as the interner does not fill up meanwhile.
+func (in *Interner) Room() int { return int(FalseID-firstEntryID) - int(in.made) }
 
 // Len returns the number of dictionary entries in use; inline ints have none.
 func (in *Interner) Len() int { return int(in.used) }
