@@ -13,7 +13,7 @@ import (
 // Plan tells what Deploy would do, without doing it. If it would lose data the
 // diff comes together with a *DataLossError.
 func (e *Engine) Plan(p *analysis.Program) (*Diff, error) {
-	d, loss := compare(e.program, p, e.rowsOf)
+	d, loss := e.compare(p)
 	for _, f := range e.families {
 		if !survives(f.view, p.ViewNamed(f.view.Name)) {
 			d.LostKeys = append(d.LostKeys, f.watchedKeys()...)
@@ -38,8 +38,8 @@ func (f *family) watchedKeys() []*Key {
 	return keys
 }
 
-// Deploy replaces the program. Base relations that keep their name and the types
-// of their columns keep their rows. Keys of views that keep the types of their
+// Deploy replaces the program. Base relations that keep their name and fit their
+// columns keep their rows; see Keeps. Keys of views that keep the types of their
 // parameters and their columns stay watched, and Changes tells how their rows
 // differ; the keys of other views are dead, and returned in the diff.
 //
@@ -116,14 +116,34 @@ func (e *Engine) carryTables(p *analysis.Program) []*relation.Relation {
 			continue
 		}
 		if id, ok := e.relations[r.Name]; ok {
-			if old := &e.program.Relations[id]; !old.Derived && sameTypes(old.Columns, r.Columns) {
-				tables[i] = e.tables[id]
+			if !e.program.Relations[id].Derived && e.misfit(id, r.Columns) == "" {
+				tables[i] = widened(e.tables[id], len(r.Columns))
 				continue
 			}
 		}
 		tables[i] = relation.New(len(r.Columns), 0)
 	}
 	return tables
+}
+
+// widened returns a table with the rows of another and null in further columns; the
+// other itself if there are none.
+func widened(old *relation.Relation, arity int) *relation.Relation {
+	if old.Arity() == arity {
+		return old
+	}
+	table := relation.New(arity, 0)
+	row := make([]value.ID, arity)
+	for i := range row {
+		row[i] = value.NullID
+	}
+	for at, ok := old.NextVisible(0); ok; at, ok = old.NextVisible(at + 1) {
+		copy(row, old.Row(at))
+		id, _ := table.Add(row)
+		table.SetFlags(id, old.Flags(at)&^relation.Visible)
+		table.Show(id)
+	}
+	return table
 }
 
 // keepBaselines notes for every living key what was last told of it, since the

@@ -5,7 +5,12 @@ import (
 	"slices"
 
 	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/value"
 )
+
+// ClockRelation is the relation of one row, clock(second: timestamp), that the host of
+// a graph with a clock replaces.
+const ClockRelation = "clock"
 
 // Diff tells how a program differs from the one before. Lists are in the order of
 // the text, the next program's for what it has, else the present one's.
@@ -52,11 +57,10 @@ func (e *DataLossError) Error() string {
 	return fmt.Sprintf("relation %q would lose its %d rows: %s", e.Relation, e.Rows, e.Why)
 }
 
-// compare returns the difference of two programs and the first loss of data.
-func compare(old, next *analysis.Program, rows func(analysis.RelationID) int) (
-	*Diff, *DataLossError,
-) {
-	d := &Diff{}
+// compare returns the difference of the present program and the next, and the first
+// loss of data.
+func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
+	old, rows, d := e.program, e.rowsOf, &Diff{}
 	var loss *DataLossError
 	lose := func(id analysis.RelationID, why string) {
 		if n := rows(id); n > 0 && loss == nil {
@@ -72,8 +76,8 @@ func compare(old, next *analysis.Program, rows func(analysis.RelationID) int) (
 			d.AddedRelations = append(d.AddedRelations, r.Name)
 		case !slices.Equal(old.Relations[id].Columns, r.Columns):
 			d.ChangedRelations = append(d.ChangedRelations, r.Name)
-			if !sameTypes(old.Relations[id].Columns, r.Columns) {
-				lose(id, "the types of its columns change")
+			if why := e.misfit(id, r.Columns); why != "" {
+				lose(id, why)
 			}
 		}
 	}
@@ -87,6 +91,9 @@ func compare(old, next *analysis.Program, rows func(analysis.RelationID) int) (
 			continue
 		}
 		d.DroppedRelations = append(d.DroppedRelations, DroppedRelation{r.Name, rows(at)})
+		if old.ClockMillis > 0 && r.Name == ClockRelation {
+			continue // nobody wrote its row
+		}
 		if ok {
 			lose(at, "rules define it in the new program")
 		} else {
@@ -96,6 +103,45 @@ func compare(old, next *analysis.Program, rows func(analysis.RelationID) int) (
 	compareRules(d, old, next)
 	compareViews(d, old, next)
 	return d, loss
+}
+
+// Keeps reports whether a base relation of the present program keeps its rows when
+// it has the columns of the next: those that it has keep their types, whatever they
+// are called, and further ones are nullable. In its rows they hold null.
+func (e *Engine) Keeps(name string, next []analysis.Column) bool {
+	id, ok := e.relations[name]
+	return ok && !e.program.Relations[id].Derived && e.misfit(id, next) == ""
+}
+
+// misfit says why the rows of a base relation do not fit the columns of the next
+// program, "" if they do.
+func (e *Engine) misfit(id analysis.RelationID, next []analysis.Column) string {
+	old := e.program.Relations[id].Columns
+	if len(next) < len(old) || !sameTypes(old, next[:len(old)]) {
+		return "the types of its columns change"
+	}
+	for i := range next {
+		c := &next[i]
+		switch {
+		case c.Nullable:
+		case i >= len(old):
+			return fmt.Sprintf("its new column %s is not nullable (%s: %s? would be)",
+				c.Name, c.Name, c.Type)
+		case old[i].Nullable && e.holdsNull(id, i):
+			return fmt.Sprintf("its column %s is not nullable any more, and rows hold null", c.Name)
+		}
+	}
+	return ""
+}
+
+func (e *Engine) holdsNull(id analysis.RelationID, column int) bool {
+	table := e.tables[id]
+	for at, ok := table.NextVisible(0); ok; at, ok = table.NextVisible(at + 1) {
+		if table.Row(at)[column] == value.NullID {
+			return true
+		}
+	}
+	return false
 }
 
 func compareRules(d *Diff, old, next *analysis.Program) {

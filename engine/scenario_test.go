@@ -116,6 +116,8 @@ func (p *player) do(command, rest string) []string {
 			answer = append(answer, p.changes()...)
 		}
 		return answer
+	case "call":
+		return append(p.call(rest), p.changes()...)
 	case "query":
 		return p.query(rest)
 	case "stats":
@@ -186,20 +188,41 @@ func (p *player) write(facts string) []string {
 		return strings.Split(err.Error(), "\n")
 	}
 	statements, err := analysis.CheckTransaction(p.engine.Program(), tree)
-	var ops []analysis.Op
-	for _, s := range statements {
-		ops = append(ops, s.Ops...)
+	for i := range statements {
+		err = errors.Join(err, p.engine.Check(statements[i].Ops))
 	}
-	err = errors.Join(err, p.engine.Check(ops))
 	if err != nil {
 		return strings.Split(err.Error(), "\n")
 	}
-	p.revision++
-	if _, _, err := p.engine.Apply(p.revision, ops); err != nil {
-		return []string{err.Error()}
-	}
-	return nil
+	return p.transact(statements, nil)
 }
+
+// call executes an action and shows what it did.
+func (p *player) call(text string) []string {
+	name, key := parseKey(text)
+	action := p.engine.Program().ActionNamed(name)
+	if action == nil {
+		return []string{"no action " + name}
+	}
+	return p.transact(action.Statements, key)
+}
+
+func (p *player) transact(statements []analysis.Statement, key []value.Value) []string {
+	result, err := p.engine.Transact(p.revision+1, statements, key,
+		TransactOptions{Budget: scenarioBudget})
+	if err != nil {
+		return []string{"refused: " + err.Error()}
+	}
+	p.revision++
+	var out []string
+	for _, s := range result.Statements {
+		out = append(out, fmt.Sprintf("%d rows: +%d -%d", s.Rows, s.Inserted, s.Deleted))
+	}
+	return out
+}
+
+// scenarioBudget is how many steps a condition may take.
+const scenarioBudget = 1000
 
 func (p *player) changes() []string {
 	var out []string

@@ -38,8 +38,8 @@ type leaf struct {
 
 // viewPart is a part of a view under analysis.
 type viewPart struct {
-	view *parse.View
-	part *parse.Part
+	view int
+	name string
 	c    *clause
 }
 
@@ -230,7 +230,7 @@ func (a *analyser) resolve(f *parse.File) {
 		a.resolveRule(c)
 	}
 	for i := range f.Views {
-		a.resolveView(&f.Views[i])
+		a.resolveView(i, &f.Views[i])
 	}
 	for i := range f.Actions {
 		a.resolveAction(i, &f.Actions[i])
@@ -243,13 +243,13 @@ func (a *analyser) resolve(f *parse.File) {
 	}
 }
 
-func (a *analyser) resolveView(v *parse.View) {
+func (a *analyser) resolveView(view int, v *parse.View) {
 	var clauses []*clause
 	for i := range v.Parts {
 		q := &v.Parts[i].Query
 		c := newQueryClause(q, v.Parameters)
 		clauses = append(clauses, c)
-		a.views = append(a.views, viewPart{v, &v.Parts[i], c})
+		a.views = append(a.views, viewPart{view, v.Parts[i].Name.Text, c})
 		a.resolveClause(c)
 		a.checkOutput(c)
 		if len(c.query.Order) > 0 && c.query.Window.Limit == 0 {
@@ -285,15 +285,13 @@ func (a *analyser) emit(f *parse.File) {
 	for i := range f.Views {
 		v := &f.Views[i]
 		a.program.Views = append(a.program.Views, View{
-			Name: v.Name.Text, Parameters: parameterColumns(v.Parameters), Pos: v.Pos, Text: v.String(),
+			Name: v.Name.Text, Parameters: parameterColumns(v.Parameters), Pos: v.Pos,
+			Text: v.String(),
 		})
 	}
-	for at, view := 0, 0; at < len(a.views); view++ {
-		for v := &a.program.Views[view]; at < len(a.views) && a.views[at].view == &f.Views[view]; at++ {
-			v.Parts = append(v.Parts, Part{
-				Name: a.views[at].part.Name.Text, Query: a.emitQuery(a.views[at].c),
-			})
-		}
+	for _, part := range a.views {
+		v := &a.program.Views[part.view]
+		v.Parts = append(v.Parts, Part{Name: part.name, Query: a.emitQuery(part.c)})
 	}
 	for i := range f.Actions {
 		act := &f.Actions[i]

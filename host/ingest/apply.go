@@ -95,7 +95,7 @@ func (l *Loop) apply(t *Turn, checked *analysis.Program, opt ApplyOptions) (Appl
 	if l.readOnly.Load() {
 		return Applied{}, ErrReadOnly
 	}
-	next, drops := old.succeed(checked, l.position.Revision+1)
+	next, drops := l.succeed(old, checked, l.position.Revision+1)
 	seeds := seedOps(old, next)
 	record, err := l.programRecord(next, drops, seeds)
 	if err != nil {
@@ -162,8 +162,11 @@ func (l *Loop) programRecord(p *program, drops []uint32, seeds []analysis.Op) (
 
 // succeed returns the program that follows p with checked in force, and the
 // numbers of the relations whose facts go: those that are dropped and those
-// whose columns differ. A relation keeps its number while it keeps its facts.
-func (p *program) succeed(checked *analysis.Program, revision uint64) (*program, []uint32) {
+// whose columns do not fit. A relation keeps its number while it keeps its facts:
+// columns that are added hold null, and nulls at the end are not written.
+func (l *Loop) succeed(p *program, checked *analysis.Program, revision uint64) (
+	*program, []uint32,
+) {
 	next := &program{
 		checked: checked, revision: revision, schema: p.schema + 1,
 		relations: map[string]uint32{}, next: p.next,
@@ -173,7 +176,7 @@ func (p *program) succeed(checked *analysis.Program, revision uint64) (*program,
 		if r.Derived {
 			continue
 		}
-		if id, ok := p.relations[r.Name]; ok && p.keeps(r) {
+		if id, ok := p.relations[r.Name]; ok && l.engine.Keeps(r.Name, r.Columns) {
 			next.relations[r.Name] = id
 			continue
 		}
@@ -187,14 +190,4 @@ func (p *program) succeed(checked *analysis.Program, revision uint64) (*program,
 		}
 	}
 	return next, drops
-}
-
-// keeps reports whether the facts of p's relation of that name fit r.
-func (p *program) keeps(r *analysis.Relation) bool {
-	id, ok := p.checked.RelationNamed(r.Name)
-	if !ok {
-		return false
-	}
-	return slices.EqualFunc(p.checked.Relations[id].Columns, r.Columns,
-		func(a, b analysis.Column) bool { return a.Type == b.Type })
 }

@@ -78,6 +78,7 @@ func (r *recorder) last() (revision, sequence uint64) {
 
 // fixture is a running loop over a real journal in a temporary directory.
 type fixture struct {
+	now     func() time.Time
 	t       *testing.T
 	dir     string
 	journal *pebble.Journal
@@ -94,7 +95,9 @@ type fixture struct {
 
 func start(t *testing.T, options ...func(*fixture)) *fixture {
 	t.Helper()
-	f := &fixture{t: t, dir: filepath.Join(t.TempDir(), "journal"), queue: 64}
+	f := &fixture{
+		t: t, dir: filepath.Join(t.TempDir(), "journal"), queue: 64, now: time.Now,
+	}
 	for _, o := range options {
 		o(f)
 	}
@@ -121,7 +124,7 @@ func (f *fixture) open() {
 	began := time.Now()
 	f.seen = &recorder{}
 	f.loop, err = ingest.Open(ctx, ingest.Config{
-		Graph: "g", Journal: log, Publisher: f.seen, Now: time.Now,
+		Graph: "g", Journal: log, Publisher: f.seen, Now: f.now,
 		Nanos:             func() int64 { return int64(time.Since(began)) },
 		QueueTransactions: f.queue, BatchTransactions: 16, JournalRecords: 1000,
 		QuerySteps: 1_000_000, Metrics: &ingest.Metrics{}, Logger: slog.New(slog.DiscardHandler),

@@ -190,6 +190,7 @@ func (l *Loop) tick(ctx context.Context, now time.Time) {
 	l.turn.NowMilli = l.cfg.Now().UnixMilli()
 	l.cfg.Publisher.Tick(l.lend(ctx), now)
 	l.lookAtDisk()
+	l.tickClock(ctx)
 	keep := l.cfg.JournalRecords
 	if head := l.position.Revision; head > keep && head-keep > l.trimmed+trimStride {
 		if err := l.cfg.Journal.Trim(ctx, l.cfg.Graph, head-keep+1); err != nil {

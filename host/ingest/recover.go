@@ -88,8 +88,12 @@ func parseProgram(text []byte) (*program, error) {
 // load hands the log's facts to the engine.
 func (l *Loop) load(ctx context.Context, p *program) error {
 	names := make(map[uint32]string, len(p.relations))
+	widths := make(map[uint32]int, len(p.relations))
 	for name, id := range p.relations {
 		names[id] = name
+		if at, ok := p.checked.RelationNamed(name); ok {
+			widths[id] = len(p.checked.Relations[at].Columns)
+		}
 	}
 	ops := make([]analysis.Op, 0, recoverOps)
 	var cells []value.Value
@@ -111,6 +115,9 @@ func (l *Loop) load(ctx context.Context, p *program) error {
 		var err error
 		if cells, err = journal.ParseTuple(cells, m.Tuple); err != nil {
 			return fmt.Errorf("fact of %s: %w", name, err)
+		}
+		for len(cells)-from < widths[m.Relation] {
+			cells = append(cells, value.OfNull()) // not written; see mutation
 		}
 		ops = append(ops, analysis.Op{Relation: name, Row: cells[from:len(cells):len(cells)]})
 		if len(ops) == recoverOps {

@@ -236,9 +236,16 @@ func (l *Loop) record(revision uint64, p *pending, ops []analysis.Op) *journal.R
 	return r
 }
 
+// mutation spells an operation. Nulls at the end of its row are left out, but for one
+// that stands alone, so that a fact is spelled alike before and after its relation
+// gets further columns.
 func (l *Loop) mutation(relation uint32, op *analysis.Op) journal.Mutation {
 	from := len(l.tuples)
-	l.tuples = journal.AppendTuple(l.tuples, op.Row)
+	row := op.Row
+	for len(row) > 1 && row[len(row)-1].IsNull() {
+		row = row[:len(row)-1]
+	}
+	l.tuples = journal.AppendTuple(l.tuples, row)
 	return journal.Mutation{
 		Relation: relation, Tuple: l.tuples[from:len(l.tuples):len(l.tuples)], Delete: op.Delete,
 	}
