@@ -28,7 +28,8 @@ func (a *analyser) flatten(c *clause, t parse.Term, i int) parse.Term {
 	if t.Kind != parse.Expression {
 		return t
 	}
-	f := &call{name: t.Call.Name, literal: i, pos: t.Pos, args: make([]parse.Term, len(t.Call.Args))}
+	f := &call{name: t.Call.Name, literal: i, pos: t.Pos}
+	f.args = make([]parse.Term, len(t.Call.Args))
 	for j, arg := range t.Call.Args {
 		f.args[j] = a.flatten(c, arg, i)
 		a.mention(c, f.args[j], "computed with")

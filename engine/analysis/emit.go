@@ -110,8 +110,9 @@ func (e *emitter) body() Body {
 	}
 	for _, cmp := range e.c.kept {
 		b.add(Comparison{
-			Op:   Operator(cmp.Op),
-			Left: e.typed(cmp.Left, e.c.kindOf(cmp.Right)), Right: e.typed(cmp.Right, e.c.kindOf(cmp.Left)),
+			Op:    Operator(cmp.Op),
+			Left:  e.typed(cmp.Left, e.c.kindOf(cmp.Right)),
+			Right: e.typed(cmp.Right, e.c.kindOf(cmp.Left)),
 		})
 	}
 	for _, f := range e.c.placed {

@@ -55,7 +55,8 @@ func (a *analyser) window(c *clause, q *Query) {
 func (a *analyser) checkOrder(c *clause) {
 	for i, o := range c.query.Order {
 		if s := c.slotOf(o.Term); s == nil {
-			a.fail(o.Term.Pos, c.unboundHint(o.Term.Name), "the query has no variable %s", o.Term.Name)
+			a.fail(o.Term.Pos, c.unboundHint(o.Term.Name),
+				"the query has no variable %s", o.Term.Name)
 		}
 		for _, other := range c.query.Order[:i] {
 			if other.Term.Name == o.Term.Name {

@@ -111,9 +111,8 @@ func (p *parser) heads(s *Statement, deletes bool) {
 				"expected `(` and the values of a fact, found %s", p.describe(tok))
 			return
 		}
-		s.Heads = append(s.Heads, WriteHead{
-			Delete: deletes, Atom: Atom{Relation: relation, Terms: p.arguments(inWrite, relation.Text)},
-		})
+		row := Atom{Relation: relation, Terms: p.arguments(inWrite, relation.Text)}
+		s.Heads = append(s.Heads, WriteHead{Delete: deletes, Atom: row})
 		if p.failed || p.accept(tokenCloseBracket) {
 			return
 		}

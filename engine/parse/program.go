@@ -40,7 +40,8 @@ func (p *parser) programStatement(f *File) {
 	case tok.kind == tokenVariable && after.kind == tokenOpen:
 		p.capitalName(tok, "relation")
 	case tok.kind == tokenBang:
-		p.fail(tok, "a rule is written r(X) <- e(X), !f(X)", "a statement cannot begin with a negation")
+		p.fail(tok, "a rule is written r(X) <- e(X), !f(X)",
+			"a statement cannot begin with a negation")
 	default:
 		p.fail(tok, "a program has schemas (+edge(src: int, dst: int)), "+
 			"rules (r(X) <- edge(X, _)), "+
@@ -209,7 +210,8 @@ func (p *parser) parts(v *View) {
 	for !p.failed {
 		tok := p.peek()
 		if len(v.Parts) == PartsMax {
-			p.fail(tok, "make it two views", "the view has more than the %d parts allowed", PartsMax)
+			p.fail(tok, "make it two views",
+				"the view has more than the %d parts allowed", PartsMax)
 			return
 		}
 		part := Part{Name: p.name("part")}
@@ -356,7 +358,8 @@ const hintTypes = "the types are int, float, string, bool, bytes and timestamp"
 var otherTypeNames = map[string]string{
 	"integer": "int", "int64": "int", "int32": "int", "i64": "int", "i32": "int", "long": "int",
 	"bigint": "int", "uint": "int", "id": "int", "number": "int",
-	"time": "timestamp", "datetime": "timestamp", "date": "timestamp", "blob": "bytes", "binary": "bytes",
+	"time": "timestamp", "datetime": "timestamp", "date": "timestamp",
+	"blob": "bytes", "binary": "bytes",
 	"double": "float", "float64": "float", "f64": "float", "real": "float", "decimal": "float",
 	"str": "string", "text": "string", "symbol": "string", "varchar": "string", "char": "string",
 	"uuid": "string", "boolean": "bool",
