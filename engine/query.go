@@ -13,7 +13,7 @@ import (
 // QueryOptions bounds a query.
 type QueryOptions struct {
 	MaxRows int // rows returned at most; 0: no limit
-	Offset  int // rows of the sorted result to leave out first
+	Offset  int // rows of the result to leave out first
 	// Budget is the number of steps at most, roughly; 0: no limit. A row that is
 	// looked up is a step, one that is derived is two more, and eight rows of a scan
 	// are one.
@@ -24,9 +24,28 @@ type QueryOptions struct {
 // QueryResult is the answer to a query.
 type QueryResult struct {
 	Columns   []analysis.Column
-	Rows      []value.Value // flat, sorted, each row as wide as Columns
+	Rows      []value.Value // flat, each row as wide as Columns, in the query's order
 	Count     int           // of rows; tells more than Rows where there are no columns
 	Truncated bool          // the result has more rows than MaxRows let through
+}
+
+// inProgram reports whether the query may have been analysed against a program.
+func inProgram(q *analysis.Query, p *analysis.Program) bool {
+	fits := func(a analysis.Atom) bool {
+		return int(a.Relation) < len(p.Relations) &&
+			len(a.Terms) == len(p.Relations[a.Relation].Columns)
+	}
+	for _, a := range q.Body.Atoms {
+		if !fits(a) {
+			return false
+		}
+	}
+	for _, a := range q.Body.Negations {
+		if !fits(a) {
+			return false
+		}
+	}
+	return true
 }
 
 // Query answers a query that was analysed against the present program, with one
@@ -40,16 +59,17 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 	if err := checkValues(parameters, q.Parameters); err != nil {
 		return out, fmt.Errorf("parameters: %w", err)
 	}
-	for _, a := range q.Body.Atoms {
-		if int(a.Relation) >= len(e.program.Relations) ||
-			len(a.Terms) != len(e.program.Relations[a.Relation].Columns) {
-			return out, ErrStaleQuery
-		}
+	if !inProgram(q, e.program) {
+		return out, ErrStaleQuery
 	}
+	// All rows are found and then the wanted ones chosen, which for one evaluation is
+	// less work than to keep them in order.
+	unordered := *q
+	unordered.Order, unordered.Limit, unordered.Offset = nil, 0, 0
 	symbols := &querySymbols{interner: e.symbols}
 	network, err := dataflow.New(dataflow.Config{
 		Program: e.prepared, Symbols: symbols, Tables: e.tables,
-		Goals: []*analysis.Query{q}, Transient: true,
+		Goals: []*analysis.Query{&unordered}, Transient: true,
 	})
 	if err != nil {
 		return out, err
@@ -65,13 +85,30 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 	if _, _, err := network.Settle(); err != nil {
 		return out, fmt.Errorf("query: %w", err)
 	}
-	table, outputs := network.Result(0), network.Outputs(0)
+	out.choose(q, network.Result(0), network.Outputs(0), symbols, opt)
+	return out, nil
+}
+
+// choose takes the rows that a query and its options want from all that it has.
+func (out *QueryResult) choose(q *analysis.Query, table *relation.Relation,
+	outputs []dataflow.Source, symbols *querySymbols, opt QueryOptions,
+) {
 	var rows []relation.RowID
 	for id, ok := table.NextVisible(0); ok; id, ok = table.NextVisible(id + 1) {
 		rows = append(rows, id)
 	}
 	compare := func(a, b relation.RowID) int {
 		x, y := table.Row(a), table.Row(b)
+		for _, by := range q.Order {
+			o := outputs[by.Column]
+			if o.Column < 0 || x[o.Column] == y[o.Column] {
+				continue
+			}
+			if by.Descending {
+				return symbols.Compare(y[o.Column], x[o.Column])
+			}
+			return symbols.Compare(x[o.Column], y[o.Column])
+		}
 		for _, o := range outputs {
 			if o.Column >= 0 && x[o.Column] != y[o.Column] {
 				return symbols.Compare(x[o.Column], y[o.Column])
@@ -79,12 +116,19 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 		}
 		return 0
 	}
-	if all := len(rows); opt.MaxRows > 0 {
-		rows = smallest(rows, opt.MaxRows+max(opt.Offset, 0), compare)
-		out.Truncated = len(rows) < all
+	first, end := 0, len(rows)
+	skip := func(n int) { first = min(max(n, 0)+first, end) }
+	if q.Limit > 0 {
+		skip(q.Offset)
+		end = first + min(q.Limit, end-first)
 	}
+	skip(opt.Offset)
+	if opt.MaxRows > 0 && end-first > opt.MaxRows {
+		end, out.Truncated = first+opt.MaxRows, true
+	}
+	rows = smallest(rows, end, compare)
 	slices.SortFunc(rows, compare)
-	rows = rows[min(max(opt.Offset, 0), len(rows)):]
+	rows = rows[first:]
 	out.Count = len(rows)
 	out.Rows = make([]value.Value, 0, len(rows)*len(outputs))
 	for _, id := range rows {
@@ -96,7 +140,6 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 			out.Rows = append(out.Rows, symbols.Value(cell))
 		}
 	}
-	return out, nil
 }
 
 // smallest returns the n smallest rows, in no order. It changes rows. Sorting all
