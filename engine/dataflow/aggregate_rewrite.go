@@ -238,9 +238,6 @@ func (n *Network) makeAggregates(p *predicate) {
 	if w := p.window; w != nil {
 		w.key = make([]value.ID, len(w.group))
 		w.groups = relation.New(len(w.group), 1)
-		if len(w.by) == 0 {
-			w.by = []relation.Sort{{}} // one row at most: the key tells it wholly
-		}
 		w.order = relation.NewOrder(p.table, w.by, n.symbols)
 	}
 	if a := p.aggregation; a != nil {

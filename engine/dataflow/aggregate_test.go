@@ -167,6 +167,7 @@ view costs($z: int) := ?edge(A, B), cost(B, C), A != $z order by C desc, A limit
 view away($a: int) := ?edge($a, B), cost(B, C) order by C limit 2 offset 2
 view is($a: int, $b: int) := ?edge($a, $b) limit 1
 view none($a: int) := ?edge($a, B) limit 1 offset 100
+view sure($a: int) := ?edge($a, 1) limit 3
 view low($c: int) := ?cost(A, C), C < $c order by C desc limit 2
 `},
 	{"a window over a recursive relation", `

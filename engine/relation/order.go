@@ -58,8 +58,8 @@ type orderEntry struct {
 	cell value.ID
 }
 
-// NewOrder returns an order by the given columns, at least one, the first of which
-// decides first.
+// NewOrder returns an order by the given columns, the first of which decides first.
+// Without columns, no sequence can have more than one row.
 func NewOrder(r *Relation, by []Sort, comparer Comparer) *Order {
 	sizes := make([]int, orderWidest+1)
 	for class := range sizes {
@@ -105,7 +105,7 @@ func (o *Order) isBefore(a, b orderEntry) bool {
 		return o.comparer.Compare(a.cell, b.cell) < 0 != o.by[0].Descending
 	}
 	x, y := o.relation.Row(a.row), o.relation.Row(b.row)
-	for _, s := range o.by[1:] {
+	for _, s := range o.by {
 		if p, q := x[s.Column], y[s.Column]; p != q {
 			return o.comparer.Compare(p, q) < 0 != s.Descending
 		}
@@ -114,6 +114,9 @@ func (o *Order) isBefore(a, b orderEntry) bool {
 }
 
 func (o *Order) entryOf(row RowID) orderEntry {
+	if len(o.by) == 0 {
+		return orderEntry{row: row}
+	}
 	return orderEntry{row, o.relation.Row(row)[o.by[0].Column]}
 }
 

@@ -217,3 +217,17 @@ func BenchmarkOrder(b *testing.B) {
 		})
 	}
 }
+
+// TestOrderWithoutColumns keeps the one row that a sequence by nothing can have.
+func TestOrderWithoutColumns(t *testing.T) {
+	r := New(0, 0)
+	o := NewOrder(r, nil, backward{})
+	id, _ := r.Add(nil)
+	root, rank := o.Insert(0, id)
+	if rank != 0 || o.Len(root) != 1 || o.At(root, 0) != id {
+		t.Errorf("rank %d of %d rows", rank, o.Len(root))
+	}
+	if root, _ = o.Delete(root, id); root != 0 {
+		t.Error("an empty sequence has a root")
+	}
+}
