@@ -3,6 +3,7 @@ package analysis_test
 import (
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,9 +13,9 @@ import (
 	"github.com/heddle-live/heddle/engine/value"
 )
 
-// TestLanguagePage runs docs/rules/language.md: programs must be accepted, facts
-// and queries after a program must fit it, the table after a query must be its
-// answer, and what is refused must be so in the words that follow.
+// TestLanguagePage runs docs/rules/language.md: programs must be accepted,
+// transactions and calls of actions after a program are carried out, the table after a
+// query must be its answer, and what is refused must be so in the words that follow.
 func TestLanguagePage(t *testing.T) {
 	data, err := os.ReadFile("../../docs/rules/language.md")
 	if err != nil {
@@ -66,6 +67,8 @@ func (p *page) example(t *testing.T, kind, src string) error {
 		return p.apply(src)
 	case "transaction":
 		return p.write(src)
+	case "call":
+		return p.call(src)
 	case "query":
 		return p.ask(src, words[1:])
 	case "refused":
@@ -122,8 +125,42 @@ func (p *page) write(src string) error {
 	if err != nil {
 		return err
 	}
-	_, err = analysis.CheckTransaction(p.program, tree)
+	statements, err := analysis.CheckTransaction(p.program, tree)
+	if err != nil {
+		return err
+	}
+	return p.transact(statements, nil)
+}
+
+// call takes a path /v1/graphs/{graph}/actions/{action}/{key}.
+func (p *page) call(src string) error {
+	_, path, _ := strings.Cut(src, "/actions/")
+	name, key, _ := strings.Cut(path, "/")
+	action := p.program.ActionNamed(name)
+	if action == nil {
+		return errors.New("there is no action " + name)
+	}
+	var values []value.Value
+	for _, word := range strings.Split(key, "/") {
+		values = append(values, valueOf(word))
+	}
+	return p.transact(action.Statements, values)
+}
+
+func (p *page) transact(statements []analysis.Statement, values []value.Value) error {
+	facts, _, err := naive.Transact(p.program, p.facts, statements, values)
+	if err == nil {
+		p.facts = facts
+	}
 	return err
+}
+
+// valueOf returns an int for what looks like one, else a string.
+func valueOf(text string) value.Value {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return value.OfInt(i)
+	}
+	return value.OfString(strings.Trim(text, `"`))
 }
 
 // ask compares a query's answer with the table that follows. Parameters are
@@ -140,13 +177,16 @@ func (p *page) ask(src string, parameters []string) error {
 	var values []value.Value
 	for _, word := range parameters {
 		_, text, _ := strings.Cut(word, "=")
-		values = append(values, value.OfString(strings.Trim(text, `"`)))
+		values = append(values, valueOf(text))
 	}
 	var rows []string
 	for _, row := range naive.Answer(naive.Derive(p.program, p.facts), q, values) {
 		cells := make([]string, len(row))
 		for i, v := range row {
-			cells[i] = strings.Trim(v.String(), `"`)
+			cells[i] = v.String()
+			if v.Kind() == value.String {
+				cells[i] = v.Str()
+			}
 		}
 		rows = append(rows, "| "+strings.Join(cells, " | ")+" |")
 	}
