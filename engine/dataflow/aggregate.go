@@ -90,7 +90,7 @@ func (n *Network) feed(p *predicate, row []value.ID) {
 	group := row[:a.groupColumns]
 	var id relation.RowID
 	if n.sign > 0 {
-		id, _ = p.table.Add(group)
+		id = n.add(p, group)
 	} else {
 		var ok bool
 		if id, ok = p.table.Find(group); !ok || p.table.Counter(id, bindingsCounter) == 0 {
@@ -110,7 +110,7 @@ func (n *Network) feed(p *predicate, row []value.ID) {
 	}
 	for _, d := range a.values {
 		if row[d.arg] != a.null {
-			d.change(p.table, id, row[d.arg], n.sign)
+			n.keep(d.change(p.table, id, row[d.arg], n.sign))
 		}
 	}
 	n.enqueue(p, id)
@@ -134,8 +134,11 @@ func (n *Network) addNumber(p *predicate, id relation.RowID, s sum, cell value.I
 	p.table.SetCounter(id, s.counter+1, total.high)
 }
 
-// change counts a binding of a value, or the loss of one.
-func (d *distinct) change(groups *relation.Relation, group relation.RowID, v value.ID, sign int) {
+// change counts a binding of a value, or the loss of one. It returns by how much the
+// number of values that are kept grows.
+func (d *distinct) change(
+	groups *relation.Relation, group relation.RowID, v value.ID, sign int,
+) int {
 	d.row = [2]value.ID{value.ID(group), v}
 	var id relation.RowID
 	if sign > 0 {
@@ -148,7 +151,7 @@ func (d *distinct) change(groups *relation.Relation, group relation.RowID, v val
 	}
 	count := addCounter(d.table, id, 0, sign)
 	if count > 1 || count == 1 && sign < 0 {
-		return
+		return 0
 	}
 	state := groups.Counter(group, d.counter)
 	root, number := relation.Root(state), state>>distinctShift
@@ -166,6 +169,7 @@ func (d *distinct) change(groups *relation.Relation, group relation.RowID, v val
 		d.table.Drop(id)
 	}
 	groups.SetCounter(group, d.counter, uint64(root)|number<<distinctShift)
+	return sign
 }
 
 // settleGroups brings what the groups that changed derive in line with their state.
@@ -229,6 +233,7 @@ func (n *Network) freeGroup(p *predicate, id relation.RowID) {
 		}
 	}
 	p.table.Drop(id)
+	n.keep(-1)
 }
 
 // addCounter adds 1 or -1 to a counter of a row and returns it.

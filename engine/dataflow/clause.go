@@ -44,7 +44,7 @@ type rewriter struct {
 }
 
 func (t *transformer) clause(c clause) error {
-	unfolded := t.prepared.unfold(c.body)
+	unfolded := t.prepared.unfold(c.body, c.parameters)
 	c.body = &unfolded
 	w := &rewriter{
 		transformer: t, clause: c, stages: stagesOf(c.body, c.parameters),
@@ -269,10 +269,8 @@ func (w *rewriter) isKnown(o operand, s int) bool {
 // binding returns what the atoms and parameters of the stages up to s bind.
 func (w *rewriter) binding(s int) []operand {
 	var out []operand
-	for v, at := range w.stages.variables {
-		if at <= s && !w.stages.computed[v] {
-			out = append(out, operand{register: v})
-		}
+	for _, t := range w.stages.binding(s) {
+		out = append(out, operand{register: t.Var})
 	}
 	return out
 }

@@ -11,17 +11,9 @@
 package dataflow
 
 import (
-	"errors"
-
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/relation"
 	"github.com/heddle-live/heddle/engine/value"
-)
-
-// Errors that end the settling of a limited network.
-var (
-	ErrBudget    = errors.New("the evaluation took more steps than it may")
-	ErrCancelled = errors.New("the evaluation was cancelled")
 )
 
 // Flags that the network keeps in rows. Those from FlagsFree on are the caller's,
@@ -76,6 +68,10 @@ type Network struct {
 	tables     []*relation.Relation
 	components []*component
 	goals      []*goal
+	queries    []*analysis.Query // of the goals
+	clauses    [][]int           // the indexes of each relation's rules
+	failures   []*failures
+	failing    int // visible rows of failures
 	used       map[*relation.Index]bool
 	detached   map[detachedKey]*relation.Index
 
@@ -90,17 +86,21 @@ type Network struct {
 	sign      int
 	stop      bool // the network halted
 	recount   recounter
-
-	steps     uint64
-	stepsMax  uint64 // the next step count that needs attention
-	budget    uint64
-	cancelled func() bool
 	err       error
+
+	meter
+	limits Limits
+	// errorsChanged tells that rows of failures came or went.
+	errorsChanged bool
+	trail         trail
+	undoing       int    // the sign of the derivations that a stopped change undoes now, or 0
+	undoLeft      uint64 // derivations until it is undone
 }
 
 type goal struct {
 	root, result *predicate
 	outputs      []Source
+	doubts       []doubt // how each of the network's failures touches it; made when needed
 }
 
 // New compiles a network. Nothing is derived before the first demand. Its errors
@@ -112,10 +112,10 @@ func New(c Config) (*Network, error) {
 		return nil, err
 	}
 	n := &Network{
-		program: t.program, levels: t.levels,
+		program: t.program, levels: t.levels, queries: c.Goals, clauses: t.prepared.clauses,
 		symbols: c.Symbols, onResult: c.OnResult,
 		transient: c.Transient, tables: c.Tables, goals: t.goals,
-		used: make(map[*relation.Index]bool), stepsMax: ^uint64(0),
+		used: make(map[*relation.Index]bool),
 	}
 	if !c.Transient {
 		for id, table := range c.Tables {
@@ -125,6 +125,7 @@ func New(c Config) (*Network, error) {
 		}
 	}
 	n.predicates, n.inputs = t.predicates, t.inputs
+	n.listFailures(t.failures)
 	n.connect(t.rules)
 	n.compile(t.rules)
 	return n, nil
@@ -252,6 +253,7 @@ func (n *Network) want(p *predicate, row []value.ID) relation.RowID {
 	id, _ := p.table.Add(row)
 	if p.table.Flags(id)&wanted == 0 {
 		p.table.SetFlags(id, wanted)
+		n.note(p, id, 1)
 		n.enqueue(p, id)
 	}
 	return id
@@ -260,6 +262,7 @@ func (n *Network) want(p *predicate, row []value.ID) relation.RowID {
 func (n *Network) unwant(p *predicate, id relation.RowID) {
 	if p.table.Flags(id)&wanted != 0 {
 		p.table.ClearFlags(id, wanted)
+		n.note(p, id, 0)
 		n.enqueue(p, id)
 	}
 }
@@ -289,20 +292,9 @@ func (n *Network) Hold(goal int, row relation.RowID) bool {
 
 // Release ends Hold, and drops the row if nothing else keeps it.
 func (n *Network) Release(goal int, row relation.RowID) {
-	table := n.goals[goal].result.table
-	table.ClearFlags(row, Held)
-	dropIfIdle(table, row)
-}
-
-// Limit makes the next Settle fail with ErrBudget once it has taken about budget
-// steps (0: no limit), and with ErrCancelled soon after cancelled (which may
-// be nil) returns true. A network whose Settle failed must not be used again.
-func (n *Network) Limit(budget uint64, cancelled func() bool) {
-	if budget == 0 {
-		budget = ^uint64(0)
-	}
-	n.budget, n.cancelled = budget, cancelled
-	n.stepsMax = min(budget, stepsPerCheck)
+	p := n.goals[goal].result
+	p.table.ClearFlags(row, Held)
+	n.dropIfIdle(p, row)
 }
 
 // DerivedRows returns the number of rows that are derived: demands, rows under

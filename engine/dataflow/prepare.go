@@ -80,7 +80,7 @@ func (u *Prepared) definition(id analysis.RelationID) *analysis.Rule {
 	clauses := u.clauses[id]
 	if len(clauses) == 1 && isSimple(&u.program.Rules[clauses[0]]) {
 		r := u.program.Rules[clauses[0]]
-		r.Body = u.unfold(&r.Body)
+		r.Body = u.unfold(&r.Body, 0)
 		isSelf := func(a analysis.Atom) bool { return a.Relation == id }
 		if !slices.ContainsFunc(r.Body.Atoms, isSelf) {
 			u.definitions[id] = &r
@@ -110,10 +110,12 @@ func isSimple(r *analysis.Rule) bool {
 	return true
 }
 
-// unfold returns b with the atoms of simple relations replaced by their
-// definitions, where that does not make it too long. The result's first variables
-// are those of b.
-func (u *Prepared) unfold(b *analysis.Body) analysis.Body {
+// unfold returns b, whose first variables are parameters, with the atoms of simple
+// relations replaced by their definitions, where that does not make it too long. The
+// result's first variables are those of b. Atoms after the first stage stay, so that
+// the stages, which row errors depend on, are those of b.
+func (u *Prepared) unfold(b *analysis.Body, parameters int) analysis.Body {
+	st := stagesOf(b, parameters)
 	out := *b
 	out.Atoms = nil
 	out.Variables = slices.Clone(b.Variables)
@@ -121,7 +123,7 @@ func (u *Prepared) unfold(b *analysis.Body) analysis.Body {
 	out.Comparisons = slices.Clone(b.Comparisons)
 	for i, a := range b.Atoms {
 		var d *analysis.Rule
-		if u.program.Relations[a.Relation].Derived {
+		if u.program.Relations[a.Relation].Derived && st.atoms[i] == 0 {
 			d = u.definition(a.Relation)
 		}
 		rest := len(b.Atoms) - i - 1

@@ -1,8 +1,10 @@
 package dataflow
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
@@ -126,28 +128,66 @@ func (g *programs) make() []*analysis.Query {
 			continue
 		}
 		for range 1 + g.IntN(3) {
-			var b analysis.Body
-			g.body(&b, g.stratum[id], 0)
-			head := analysis.Atom{Relation: analysis.RelationID(id)}
-			for range r.Columns {
-				head.Terms = append(head.Terms, g.bound(&b))
-			}
-			g.program.Rules = append(g.program.Rules, analysis.Rule{Head: head, Body: b})
+			g.program.Rules = append(g.program.Rules, g.rule(analysis.RelationID(id), len(r.Columns)))
 		}
 	}
 	var goals []*analysis.Query
 	for range 1 + g.IntN(3) {
 		q := &analysis.Query{Parameters: g.columns(g.IntN(3))}
 		for range q.Parameters {
-			q.Body.Variables = append(q.Body.Variables, analysis.Variable{Name: "P"})
+			q.Body.Variables = append(q.Body.Variables, analysis.Variable{Name: "P", Type: value.Int, Nullable: true})
 		}
 		g.body(&q.Body, 9, len(q.Parameters))
 		for range 1 + g.IntN(3) {
 			q.Output = append(q.Output, g.bound(&q.Body))
 		}
+		if g.IntN(6) == 0 {
+			q.Limit, q.Offset = 1+g.IntN(3), g.IntN(3)
+			q.Order = []analysis.Order{{Column: g.IntN(len(q.Output)), Descending: g.IntN(2) == 0}}
+		}
 		goals = append(goals, q)
 	}
 	return goals
+}
+
+// rule makes a clause of a relation; now and then one that aggregates.
+func (g *programs) rule(id analysis.RelationID, columns int) analysis.Rule {
+	r := analysis.Rule{Head: analysis.Atom{Relation: id}}
+	aggregates := g.IntN(5) == 0
+	stratum := g.stratum[id]
+	if aggregates {
+		stratum--
+	}
+	g.body(&r.Body, stratum, 0)
+	for range columns {
+		r.Head.Terms = append(r.Head.Terms, g.bound(&r.Body))
+	}
+	if !aggregates {
+		return r
+	}
+	r.Aggregates = make([]analysis.Aggregate, columns)
+	for {
+		c := g.IntN(columns)
+		kinds := []analysis.AggregateKind{
+			analysis.Count, analysis.CountDistinct, analysis.Sum, analysis.Min, analysis.Max,
+		}
+		r.Aggregates[c] = analysis.Aggregate{
+			Kind: kinds[g.IntN(len(kinds))], Arg: g.bound(&r.Body),
+		}
+		if g.IntN(4) == 0 {
+			break
+		}
+		if g.IntN(2) == 0 {
+			clear(r.Aggregates)
+			r.Aggregates[c] = analysis.Aggregate{
+				Kind: analysis.TopK + analysis.AggregateKind(g.IntN(3)), Arg: g.bound(&r.Body),
+				K: 1 + int64(g.IntN(2)), Threshold: value.OfInt(int64(g.IntN(randomDomain))),
+				Descending: g.IntN(2) == 0,
+			}
+			break
+		}
+	}
+	return r
 }
 
 func (g *programs) relation(name string, isDerived bool, stratum int) {
@@ -169,7 +209,7 @@ func (g *programs) below(stratum int) analysis.RelationID {
 // body fills a body whose first variables may be parameters.
 func (g *programs) body(b *analysis.Body, stratum, parameters int) {
 	for range 4 {
-		b.Variables = append(b.Variables, analysis.Variable{Name: "X"})
+		b.Variables = append(b.Variables, analysis.Variable{Name: "X", Type: value.Int, Nullable: true})
 	}
 	for range 1 + g.IntN(3) {
 		g.atom(b, stratum)
@@ -180,7 +220,7 @@ func (g *programs) body(b *analysis.Body, stratum, parameters int) {
 		for range f.Params {
 			c.Args = append(c.Args, g.bound(b))
 		}
-		b.Variables = append(b.Variables, analysis.Variable{Name: "F"})
+		b.Variables = append(b.Variables, analysis.Variable{Name: "F", Type: value.Int, Nullable: true})
 		b.Computations = append(b.Computations, c)
 		if g.IntN(2) == 0 {
 			g.atom(b, stratum)
@@ -189,7 +229,7 @@ func (g *programs) body(b *analysis.Body, stratum, parameters int) {
 		}
 	}
 	for g.IntN(2) == 0 {
-		g.negation(b, stratum-1)
+		g.negation(b, max(stratum-1, 0))
 	}
 	for g.IntN(3) == 0 {
 		b.Comparisons = append(b.Comparisons, analysis.Comparison{
@@ -206,7 +246,7 @@ func (g *programs) atom(b *analysis.Body, stratum int) {
 			a.Terms = append(a.Terms, analysis.ConstTerm(g.value()))
 		case n == 1:
 			a.Terms = append(a.Terms, analysis.Term{Var: len(b.Variables)})
-			b.Variables = append(b.Variables, analysis.Variable{})
+			b.Variables = append(b.Variables, analysis.Variable{Type: value.Int, Nullable: true})
 		default:
 			for {
 				v := g.IntN(len(b.Variables))
@@ -226,7 +266,7 @@ func (g *programs) negation(b *analysis.Body, stratum int) {
 	for range g.program.Relations[a.Relation].Columns {
 		if g.IntN(4) == 0 {
 			a.Terms = append(a.Terms, analysis.Term{Var: len(b.Variables) + len(fresh)})
-			fresh = append(fresh, analysis.Variable{})
+			fresh = append(fresh, analysis.Variable{Type: value.Int, Nullable: true})
 			continue
 		}
 		a.Terms = append(a.Terms, g.bound(b))
@@ -262,12 +302,30 @@ func (g *programs) bound(b *analysis.Body) analysis.Term {
 // run is one random program with its network and what it should hold.
 type run struct {
 	programs
-	symbols symbols
+	symbols *failingSymbols
 	network *Network
 	goals   []*analysis.Query
 	facts   naive.Facts
 	demands []*watched
+	told    []map[string]bool // the rows of each goal by what OnResult told
 	trace   []string
+}
+
+// failingSymbols fails when it has given so many ids, if that is not 0.
+type failingSymbols struct {
+	symbols
+	left int
+}
+
+var errFailing = errors.New("no more ids")
+
+func (s *failingSymbols) ID(v value.Value) (value.ID, error) {
+	if s.left > 0 {
+		if s.left--; s.left == 0 {
+			return 0, errFailing
+		}
+	}
+	return s.symbols.ID(v)
 }
 
 type watched struct {
@@ -279,7 +337,7 @@ type watched struct {
 func runRandom(seed uint64, steps int) (err error) {
 	r := &run{
 		programs: programs{Rand: rand.New(rand.NewPCG(seed, 7))},
-		symbols:  symbols{value.NewInterner()}, facts: naive.Facts{},
+		symbols:  &failingSymbols{symbols: symbols{value.NewInterner()}}, facts: naive.Facts{},
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -300,6 +358,10 @@ func runRandom(seed uint64, steps int) (err error) {
 		}
 		c.Tables = append(c.Tables, table)
 	}
+	c.OnResult = r.onResult
+	for range r.goals {
+		r.told = append(r.told, map[string]bool{})
+	}
 	if r.network, err = New(c); err != nil {
 		return err
 	}
@@ -309,24 +371,107 @@ func runRandom(seed uint64, steps int) (err error) {
 		randomCounts["early"]++
 	}
 	for range steps {
-		r.change()
-		if _, _, err := r.network.Settle(); err != nil {
-			return err
-		}
-		if err := r.compare(c); err != nil {
+		if err := r.step(c); err != nil {
 			return err
 		}
 	}
+	r.network.Limits(Limits{})
 	for _, w := range r.demands {
 		r.network.Withdraw(w.goal, w.row)
 	}
 	if _, _, err := r.network.Settle(); err != nil {
 		return err
 	}
-	if rows := r.network.DerivedRows(); rows != 0 {
-		return fmt.Errorf("%d derived rows are left without a demand", rows)
+	if rows := r.network.DerivedRows(); rows != 0 || r.network.rows != 0 {
+		return fmt.Errorf("%d derived rows are left without a demand, and %d are counted",
+			rows, r.network.rows)
 	}
 	return nil
+}
+
+// step makes a few changes and settles, perhaps within limits, or in a mark that
+// ends with a rollback.
+func (r *run) step(c Config) error {
+	rollback := r.IntN(6) == 0
+	before := r.save()
+	if rollback || r.IntN(8) == 0 {
+		r.note("mark")
+		r.network.Mark()
+	}
+	for range 1 + r.IntN(3) {
+		if err := r.settle(r.IntN(4) == 0, !rollback); err != nil {
+			return err
+		}
+		if err := r.compare(c); err != nil {
+			return err
+		}
+	}
+	if r.network.trail.marked && !rollback {
+		r.note("forget")
+		r.network.Forget()
+	}
+	if rollback {
+		if r.IntN(2) == 0 {
+			r.change(false)
+		}
+		r.note("rollback")
+		r.network.Rollback()
+		r.restore(before)
+		randomCounts["rollback"]++
+		return r.compare(c)
+	}
+	return nil
+}
+
+// settle makes a few changes and settles, perhaps within limits.
+func (r *run) settle(isLimited, mayWithdraw bool) error {
+	before := r.save()
+	var l Limits
+	if isLimited {
+		switch r.IntN(4) {
+		case 0:
+			l.Derivations = 1 + uint64(r.IntN(20))
+		case 1:
+			l.Steps = 1 + uint64(r.IntN(60))
+		case 2:
+			l.Rows = r.network.rows + 1 + uint64(r.IntN(10))
+		}
+	}
+	r.network.Limits(l)
+	r.change(mayWithdraw)
+	if isLimited && l.Derivations+l.Steps+l.Rows == 0 {
+		r.symbols.left = 1 + r.IntN(10)
+	}
+	r.note("settle within %d derivations, %d steps, %d rows", l.Derivations, l.Steps, l.Rows)
+	_, _, err := r.network.Settle()
+	r.symbols.left = 0
+	switch {
+	case err == nil:
+	case !isLimited:
+		return err
+	case errors.Is(err, errFailing) || errors.Is(err, ErrBudget):
+		randomCounts[fmt.Sprintf("%T", err)]++
+		r.note("undone: %v", err)
+		r.restore(before)
+	default:
+		return err
+	}
+	return nil
+}
+
+// saved is what a run should hold at some time.
+type saved struct {
+	facts   naive.Facts
+	demands []*watched
+}
+
+func (r *run) save() saved { return saved{r.facts.Clone(), slices.Clone(r.demands)} }
+
+func (r *run) restore(s saved) {
+	r.facts, r.demands = s.facts.Clone(), slices.Clone(s.demands)
+	for _, w := range r.demands {
+		w.row, _ = r.network.DemandRow(w.goal, r.ids(w.key))
+	}
 }
 
 func (r *run) note(format string, args ...any) {
@@ -342,8 +487,7 @@ func (r *run) ids(row []value.Value) []value.ID {
 }
 
 // change makes a few changes of base rows and demands, unsettled.
-func (r *run) change() {
-	r.note("settle")
+func (r *run) change(mayWithdraw bool) {
 	for range 1 + r.IntN(4) {
 		if r.IntN(4) > 0 {
 			id := analysis.RelationID(r.IntN(3))
@@ -360,7 +504,7 @@ func (r *run) change() {
 			}
 			continue
 		}
-		if len(r.demands) > 0 && r.IntN(3) == 0 {
+		if mayWithdraw && len(r.demands) > 0 && r.IntN(3) == 0 {
 			i := r.IntN(len(r.demands))
 			r.network.Withdraw(r.demands[i].goal, r.demands[i].row)
 			r.note("withdraw %d%v", r.demands[i].goal, r.demands[i].key)
@@ -383,6 +527,18 @@ func (r *run) change() {
 // compare compares every demanded result with the naive one, and now and then that
 // of a network for one evaluation.
 func (r *run) compare(c Config) error {
+	for id, rel := range r.program.Relations {
+		if !rel.Derived && !slices.EqualFunc(r.stored(c.Tables[id]), r.facts[rel.Name].Rows(),
+			slices.Equal) {
+			return fmt.Errorf("%s has %v, want %v", rel.Name, r.stored(c.Tables[id]),
+				r.facts[rel.Name].Rows())
+		}
+	}
+	for goal, told := range r.told {
+		if told != nil && !maps.Equal(told, r.visible(goal)) {
+			return fmt.Errorf("of goal %d was told %v, visible is %v", goal, told, r.visible(goal))
+		}
+	}
 	db := naive.Derive(r.program, r.facts)
 	for _, w := range r.demands {
 		q := r.goals[w.goal]
@@ -396,7 +552,7 @@ func (r *run) compare(c Config) error {
 	}
 	goal := r.IntN(len(r.goals))
 	key := r.row(len(r.goals[goal].Parameters))
-	c.Goals, c.Transient = r.goals[goal:goal+1], true
+	c.Goals, c.Transient, c.OnResult = r.goals[goal:goal+1], true, nil
 	n, err := New(c)
 	if err != nil {
 		return err
@@ -410,6 +566,43 @@ func (r *run) compare(c Config) error {
 		return fmt.Errorf("goal %d once at %v has %v, want %v", goal, key, got, want)
 	}
 	return nil
+}
+
+// stored returns the visible rows of a table, sorted.
+func (r *run) stored(table *relation.Relation) [][]value.Value {
+	set := naive.Set{}
+	for id, ok := table.NextVisible(0); ok; id, ok = table.NextVisible(id + 1) {
+		var row []value.Value
+		for _, cell := range table.Row(id) {
+			row = append(row, r.symbols.Value(cell))
+		}
+		set.Add(row)
+	}
+	return set.Rows()
+}
+
+// visible returns the visible rows of a goal's result, spelled.
+func (r *run) visible(goal int) map[string]bool {
+	out := map[string]bool{}
+	table := r.network.Result(goal)
+	for id, ok := table.NextVisible(0); ok; id, ok = table.NextVisible(id + 1) {
+		out[fmt.Sprint(table.Row(id))] = true
+	}
+	return out
+}
+
+// onResult takes note of what is told of results.
+func (r *run) onResult(goal int, row relation.RowID) {
+	table := r.network.Result(goal)
+	key := fmt.Sprint(table.Row(row))
+	switch {
+	case table.IsVisible(row) == r.told[goal][key]:
+		panic("a row is told to be what it was")
+	case table.IsVisible(row):
+		r.told[goal][key] = true
+	default:
+		delete(r.told[goal], key)
+	}
 }
 
 // rows returns the result of a goal at a key, sorted.
@@ -438,11 +631,13 @@ func (r *run) spell() string {
 	var out strings.Builder
 	for i := range r.program.Rules {
 		rule := &r.program.Rules[i]
-		fmt.Fprintf(&out, "%s <- %s\n", r.spellAtom(rule.Head), r.spellBody(&rule.Body))
+		fmt.Fprintf(&out, "%s %v <- %s\n", r.spellAtom(rule.Head), rule.Aggregates,
+			r.spellBody(&rule.Body))
 	}
 	for i, q := range r.goals {
-		fmt.Fprintf(&out, "goal %d with %d parameters: %s := %s\n", i, len(q.Parameters),
-			spellTerms(q.Output), r.spellBody(&q.Body))
+		fmt.Fprintf(&out, "goal %d with %d parameters: %s := %s order by %v limit %d offset %d\n",
+			i, len(q.Parameters), spellTerms(q.Output), r.spellBody(&q.Body), q.Order, q.Limit,
+			q.Offset)
 	}
 	return out.String()
 }

@@ -98,58 +98,75 @@ func (n *Network) isFounded(rank uint64) bool {
 // settleRecursive brings a recursive component in line with everything below it,
 // which is settled. The invariant before and after: each visible row has a founded
 // derivation, and so by induction a proof from outside the component.
+//
+// When the network halts, the suspects, the dead and the candidates are those not
+// dealt with, and settling may go on from there.
 func (n *Network) settleRecursive(c *component) {
 	n.dropSuspects(c)
-	// What fell may stand on younger rows that did not.
+	done := 0
 	for _, d := range c.dead {
+		if n.stop {
+			break
+		}
+		// What fell may stand on younger rows that did not.
 		if !d.predicate.table.IsVisible(d.row) {
 			n.enterIfDerived(c, d)
 		}
+		if !n.stop {
+			done++
+		}
 	}
-	for i := 0; i < len(c.candidates) && n.err == nil; i++ {
-		n.tryCandidate(c, c.candidates[i])
-	}
-	if cap(c.candidates) > queueKept {
-		c.candidates = nil
-	}
-	c.candidates = c.candidates[:0]
-	for _, d := range c.dead {
+	n.tryCandidates(c)
+	for _, d := range c.dead[:done] {
 		d.predicate.table.ClearFlags(d.row, fallen)
-		dropIfIdle(d.predicate.table, d.row)
+		n.dropIfIdle(d.predicate, d.row)
 	}
-	if cap(c.dead) > queueKept {
-		c.dead = nil
+	c.dead = rest(c.dead, done)
+}
+
+// rest returns what is left of a list whose first done places are dealt with.
+func rest(list []place, done int) []place {
+	if done == len(list) && cap(list) > queueKept {
+		return nil
 	}
-	c.dead = c.dead[:0]
+	return list[:copy(list, list[done:])]
 }
 
 // dropSuspects hides every suspect that has got no founded derivation again. The
 // rows that lose by it may become suspects in turn.
 func (n *Network) dropSuspects(c *component) {
-	for i := 0; i < len(c.suspects); i++ {
-		s := c.suspects[i]
+	done := 0
+	for ; done < len(c.suspects); done++ {
+		s := c.suspects[done]
 		table := s.predicate.table
 		if !table.IsVisible(s.row) || loadSupport(table, s.row).founded > 0 {
 			continue
 		}
+		if n.hide(s.predicate, s.row); n.stop {
+			break
+		}
 		table.SetFlags(s.row, fallen)
 		c.dead = append(c.dead, s)
-		n.hide(s.predicate, s.row)
 	}
-	if cap(c.suspects) > queueKept {
-		c.suspects = nil
-	}
-	c.suspects = c.suspects[:0]
+	c.suspects = rest(c.suspects, done)
 }
 
-// tryCandidate lets a candidate enter that still has a derivation.
-func (n *Network) tryCandidate(c *component, p place) {
-	table := p.predicate.table
-	table.ClearFlags(p.row, queued)
-	if !table.IsVisible(p.row) {
-		n.enterIfDerived(c, p)
-		dropIfIdle(table, p.row)
+// tryCandidates lets those candidates enter that still have a derivation. The rows
+// that gain by it may become candidates in turn.
+func (n *Network) tryCandidates(c *component) {
+	done := 0
+	for ; done < len(c.candidates) && !n.stop; done++ {
+		p := c.candidates[done]
+		table := p.predicate.table
+		if !table.IsVisible(p.row) {
+			if n.enterIfDerived(c, p); n.stop {
+				break
+			}
+		}
+		table.ClearFlags(p.row, queued)
+		n.dropIfIdle(p.predicate, p.row)
 	}
+	c.candidates = rest(c.candidates, done)
 }
 
 // enterIfDerived makes an invisible row visible if it has a derivation, under a new

@@ -46,7 +46,7 @@ func (n *Network) readBy(pl *plan, sign int) {
 	if !n.begin(pl, n.started.predicate.table.Row(n.started.row)) {
 		return
 	}
-	if pl.flips {
+	if pl.flips != (n.undoing != 0) {
 		sign = -sign
 	}
 	n.sign = sign
@@ -220,28 +220,6 @@ func (n *Network) holds(f *filter) bool {
 	}
 	panic("dataflow: a comparison of unknown operator")
 }
-
-// count counts steps, and now and then looks at the limits.
-func (n *Network) count(rows uint64) {
-	n.steps += rows
-	if n.steps >= n.stepsMax {
-		n.checkLimits()
-	}
-}
-
-func (n *Network) checkLimits() {
-	switch {
-	case n.err != nil:
-	case n.steps >= n.budget:
-		n.halt(ErrBudget)
-	case n.cancelled != nil && n.cancelled():
-		n.halt(ErrCancelled)
-	}
-	n.stepsMax = min(n.budget, n.steps+stepsPerCheck)
-}
-
-// halt ends the evaluation in progress.
-func (n *Network) halt(err error) { n.err, n.stop = err, true }
 
 type detachedKey struct {
 	table   *relation.Relation

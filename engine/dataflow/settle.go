@@ -10,8 +10,10 @@ import (
 const queueKept = 1 << 14
 
 // Settle carries all that was inserted, deleted, demanded and withdrawn through
-// the rules. It returns how many base rows entered and left, net. Only a limited
-// network can fail.
+// the rules. It returns how many base rows entered and left, net. It fails if it
+// would go past a limit or is cancelled, or with an error of Symbols; then all
+// changes since the last Settle are undone. A transient network must not be used
+// after that.
 //
 // Rows change their visibility one at a time, and with each change every plan
 // that reads the row runs, so that each derivation is counted by exactly one of
@@ -19,8 +21,29 @@ const queueKept = 1 << 14
 // at once; they change their own visibility when their component's turn comes,
 // after everything they depend on.
 func (n *Network) Settle() (inserted, deleted int, err error) {
+	n.startMeter()
+	n.settleAll()
+	if err := n.err; err != nil {
+		if !n.transient {
+			n.undo(n.trail.settled)
+			n.checkInvariants()
+		}
+		return 0, 0, err
+	}
+	if n.trail.marked {
+		n.trail.settled = len(n.trail.cells)
+	} else {
+		n.clearTrail()
+	}
+	n.checkInvariants()
+	return n.inserted, n.deleted, nil
+}
+
+// settleAll settles component by component, until all are or the network halts. A
+// component that it halts in keeps what it has still to do.
+func (n *Network) settleAll() {
 	n.inserted, n.deleted = 0, 0
-	for len(n.work) > 0 && n.err == nil {
+	for len(n.work) > 0 && !n.stop {
 		c := n.popWork()
 		c.queued = false
 		if c.recursive {
@@ -28,9 +51,10 @@ func (n *Network) Settle() (inserted, deleted int, err error) {
 		} else {
 			n.settleOne(c.members[0])
 		}
+		if n.stop {
+			n.schedule(c)
+		}
 	}
-	n.checkInvariants()
-	return n.inserted, n.deleted, n.err
 }
 
 // settleOne settles the predicate of a component that is not recursive.
@@ -103,8 +127,7 @@ func (n *Network) popWork() *component {
 // predicate itself, so the queue does not grow meanwhile.
 func (n *Network) settleCounted(p *predicate) {
 	table := p.table
-	for _, id := range p.queue {
-		table.ClearFlags(id, queued)
+	for i, id := range p.queue {
 		flags := table.Flags(id)
 		present := flags&wanted != 0
 		if !p.kind.isInput() && p.window == nil {
@@ -116,10 +139,12 @@ func (n *Network) settleCounted(p *predicate) {
 		case !present && visible:
 			n.hide(p, id)
 		}
-		dropIfIdle(table, id)
-		if n.err != nil {
+		if n.stop {
+			p.queue = p.queue[:copy(p.queue, p.queue[i:])]
 			return
 		}
+		table.ClearFlags(id, queued)
+		n.dropIfIdle(p, id)
 	}
 	if cap(p.queue) > queueKept {
 		p.queue = nil
@@ -128,24 +153,45 @@ func (n *Network) settleCounted(p *predicate) {
 }
 
 // dropIfIdle drops a row that is invisible and that nothing waits for.
-func dropIfIdle(table *relation.Relation, id relation.RowID) {
+func (n *Network) dropIfIdle(p *predicate, id relation.RowID) {
 	const busy = relation.Visible | wanted | queued | fallen | ordered | Held
-	if table.Flags(id)&busy == 0 {
-		table.Drop(id)
+	if p.table.Flags(id)&busy != 0 {
+		return
+	}
+	p.table.Drop(id)
+	if !p.kind.isInput() {
+		n.keep(-1)
 	}
 }
 
-// show makes a row visible and runs the plans that gain by it.
+// show makes a row visible and runs the plans that gain by it. If the network halts
+// meanwhile nothing is changed.
 func (n *Network) show(p *predicate, id relation.RowID) {
+	made := n.made
 	p.table.Show(id)
 	n.read(p, id, 1)
+	if n.stop {
+		if !n.transient {
+			n.takeBack(p, id, 1, made)
+			p.table.Hide(id)
+		}
+		return
+	}
 	n.flipped(p, id, 1)
 }
 
 // hide runs the plans that lose by a row's going, while it is still there to be
-// joined with, and makes it invisible.
+// joined with, and makes it invisible. If the network halts meanwhile nothing is
+// changed.
 func (n *Network) hide(p *predicate, id relation.RowID) {
+	made := n.made
 	n.read(p, id, -1)
+	if n.stop {
+		if !n.transient {
+			n.takeBack(p, id, -1, made)
+		}
+		return
+	}
 	p.table.Hide(id)
 	n.flipped(p, id, -1)
 }
@@ -162,17 +208,31 @@ func (n *Network) flipped(p *predicate, id relation.RowID, sign int) {
 		if n.onResult != nil {
 			n.onResult(p.goal, id)
 		}
+	case failure:
+		n.failing += sign
+		n.errorsChanged = true
 	}
 }
 
 // derive receives one derivation of a row, or the loss of one, from the running
 // plan.
 func (n *Network) derive(to *sink) {
-	for k, o := range to.from {
-		to.row[k] = n.load(o)
+	if n.undoing != 0 && !n.undoes() {
+		return
 	}
 	if n.transient {
 		n.count(derivationSteps)
+	}
+	if n.sign > 0 {
+		if n.gained >= n.gainedMax {
+			n.exceed(LimitDerivations, n.limits.Derivations)
+			return
+		}
+		n.gained++
+	}
+	n.made++
+	for k, o := range to.from {
+		to.row[k] = n.load(o)
 	}
 	head := to.predicate
 	if head.aggregation != nil {
@@ -188,12 +248,6 @@ func (n *Network) derive(to *sink) {
 		panic("dataflow: a derivation goes of a row that does not exist")
 	}
 	n.change(head, id)
-}
-
-// add returns the row of a derived predicate, and makes it if there is none.
-func (n *Network) add(p *predicate, row []value.ID) relation.RowID {
-	id, _ := p.table.Add(row)
-	return id
 }
 
 // change counts one derivation of a row, or the loss of one.
@@ -213,4 +267,13 @@ func (n *Network) change(head *predicate, id relation.RowID) {
 	}
 	head.table.SetCounter(id, 0, count)
 	n.enqueue(head, id)
+}
+
+// add returns the row of a derived predicate, and makes it if there is none.
+func (n *Network) add(p *predicate, row []value.ID) relation.RowID {
+	id, made := p.table.Add(row)
+	if made {
+		n.keep(1)
+	}
+	return id
 }

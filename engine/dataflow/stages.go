@@ -97,3 +97,14 @@ func (s *stages) bindAtoms(b *analysis.Body) {
 		}
 	}
 }
+
+// binding returns what the atoms and parameters of the stages up to s bind.
+func (s *stages) binding(stage int) []analysis.Term {
+	var out []analysis.Term
+	for v, at := range s.variables {
+		if at <= stage && !s.computed[v] {
+			out = append(out, analysis.Term{Var: v})
+		}
+	}
+	return out
+}
