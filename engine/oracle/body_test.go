@@ -205,6 +205,8 @@ var expressions = []expression{
 	{value.Float, "{f} + {i}", false, "promotion"},
 	{value.Float, "{i} * {f}", false, "promotion"},
 	{value.Float, "{f} / {f}", false, "float arithmetic"},
+	{value.Float, "{f} - {f}", false, "float arithmetic"},
+	{value.Float, "({f} + {i}) * {f}", false, "float arithmetic"},
 	{value.Float, "to_float({i})", false, "mathematical function"},
 	{value.Float, "sqrt({f})", true, "nullable function"},
 	{value.Float, "log(to_float({i}))", true, "nullable function"},
@@ -337,8 +339,9 @@ func (b *body) useComputed(from, below []*relation) {
 			case negated && len(old) == 0:
 				terms[i] = "_"
 			case len(old) > 0 && g.in(2):
-				terms[i] = pick(g, old)
-				b.meets(terms[i], c)
+				if terms[i] = pick(g, old); !negated {
+					b.meets(terms[i], c)
+				}
 			case negated:
 				terms[i] = "_"
 			default:

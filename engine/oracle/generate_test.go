@@ -106,7 +106,12 @@ func (g *generator) program() *source {
 		s.clauses = append(s.clauses, g.clauses(r)...)
 	}
 	for _, r := range g.derived {
-		if g.IntN(4) > 0 {
+		if g.IntN(5) > 0 {
+			s.views = append(s.views, g.whole(r))
+		}
+	}
+	for _, r := range g.bases {
+		if g.in(3) {
 			s.views = append(s.views, g.whole(r))
 		}
 	}
@@ -198,17 +203,21 @@ func (g *generator) closure(r *relation) []clause {
 func (g *generator) clause(r *relation, recursive bool) clause {
 	b := &body{g: g, head: r}
 	from := g.readable(r, recursive)
-	for range 1 + g.IntN(3) {
+	atoms, rarely := 1+g.IntN(5)/2, 4
+	if !recursive && g.in(2) { // a clause that has rows
+		atoms, rarely = 1, 8
+	}
+	for range atoms {
 		b.atom(pick(g, from))
 	}
 	below := g.readable(r, false)
-	for g.in(3) {
+	for g.in(rarely) {
 		b.negation(pick(g, below))
 	}
-	for g.in(3) {
+	for g.in(rarely) {
 		b.comparison()
 	}
-	for g.IntN(5) < 2 && len(b.computed) < 3 {
+	for g.in(rarely) && len(b.computed) < 3 {
 		b.computation()
 	}
 	if len(b.computed) > 0 && g.in(3) {

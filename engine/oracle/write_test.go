@@ -22,9 +22,9 @@ func (g *generator) row(r *relation) string {
 func (g *generator) rows(written map[string][]string) statement {
 	r := pick(g, g.bases)
 	there := written[r.name]
-	if g.IntN(100) < 20+3*len(there) {
+	if g.IntN(100) < 20+4*len(there) {
 		row := g.row(r)
-		if len(there) > 0 && g.IntN(4) > 0 {
+		if len(there) > 0 && g.IntN(8) > 0 {
 			at := g.IntN(len(there))
 			row = there[at]
 			written[r.name] = slices.Delete(slices.Clone(there), at, at+1)
@@ -38,7 +38,13 @@ func (g *generator) rows(written map[string][]string) statement {
 	}
 	var rows []string
 	for range n {
-		rows = append(rows, g.row(r))
+		row := g.row(r)
+		for range 3 { // rather one that is not there
+			if slices.Contains(there, row) {
+				row = g.row(r)
+			}
+		}
+		rows = append(rows, row)
 	}
 	written[r.name] = append(there, rows...)
 	if n == 1 {
@@ -198,12 +204,14 @@ func (g *generator) scenario() *scenario {
 	current := s.program
 	written := map[string][]string{}
 	first := step{kind: stepTransact}
-	for range 6 {
+	for range 10 {
 		first.statements = append(first.statements, g.rows(written))
 	}
 	s.steps = append(s.steps, first)
-	for range 1 + g.IntN(3) {
-		s.steps = append(s.steps, g.watch(current))
+	for _, v := range s.program.views {
+		if g.IntN(6) > 0 {
+			s.steps = append(s.steps, g.watchView(v))
+		}
 	}
 	for range stepsPerProgram {
 		s.steps = append(s.steps, g.step(&current, written))
@@ -221,10 +229,10 @@ func (g *generator) step(current **source, written map[string][]string) step {
 		return step{kind: stepCall, name: a.name, values: g.values(a.params)}
 	case n < 18:
 		return g.watch(*current)
-	case n < 20:
+	case n < 19:
 		g.tag("unwatch midway")
 		return step{kind: stepUnwatch, index: g.IntN(100)}
-	case n < 22:
+	case n < 21:
 		q := step{kind: stepQuery}
 		for i := range g.IntN(3) {
 			q.params = append(q.params, param{fmt.Sprintf("p%d", i), 0})
@@ -233,7 +241,7 @@ func (g *generator) step(current **source, written map[string][]string) step {
 		q.values = g.values(q.params)
 		g.tag("query")
 		return q
-	case n < 23:
+	case n < 22:
 		*current = g.mutate(*current)
 		g.tag("deploy midway")
 		return step{kind: stepDeploy, program: *current}
@@ -266,7 +274,7 @@ func (g *generator) transact(written map[string][]string) step {
 			s.statements = append(s.statements, g.guarded(nil))
 		}
 	default:
-		for range 1 + g.IntN(4) {
+		for range 1 + g.IntN(6) {
 			s.statements = append(s.statements, g.rows(written))
 		}
 	}
@@ -285,7 +293,10 @@ func (g *generator) watch(s *source) step {
 	if len(s.views) == 0 {
 		return step{kind: stepUnwatch}
 	}
-	v := pick(g, s.views)
+	return g.watchView(pick(g, s.views))
+}
+
+func (g *generator) watchView(v view) step {
 	return step{kind: stepWatch, name: v.name, values: g.values(v.params)}
 }
 
