@@ -309,3 +309,32 @@ func BenchmarkChurn(b *testing.B) {
 	}
 	b.ReportMetric(float64(in.Bytes())/window, "bytes/symbol")
 }
+
+// BenchmarkRetainRow measures what a row costs that enters and leaves.
+func BenchmarkRetainRow(b *testing.B) {
+	const n = 1 << 16
+	in := NewInterner()
+	ids := make([]ID, n)
+	for i := range ids {
+		ids[i], _ = in.Intern(OfString(fmt.Sprintf("symbol%06d", i)))
+	}
+	in.RetainRow(ids)
+	in.Sweep()
+	b.Run("ints", func(b *testing.B) {
+		row := []ID{7, 8}
+		for b.Loop() {
+			in.RetainRow(row)
+			in.ReleaseRow(row)
+		}
+	})
+	b.Run("strings", func(b *testing.B) {
+		row := make([]ID, 2)
+		i := 0
+		for b.Loop() {
+			row[0], row[1] = ids[i*7919%n], ids[i*104729%n]
+			in.RetainRow(row)
+			in.ReleaseRow(row)
+			i++
+		}
+	})
+}
