@@ -17,6 +17,8 @@ func (n *Network) checkInvariants() {
 	if n.err != nil {
 		return
 	}
+	n.liftLimits() // they are for the Settle, not for this
+	n.checkRows()
 	for _, p := range n.predicates {
 		if p.table.Made() > invariantRowsMax || n.transient && p.kind == base {
 			continue
@@ -33,6 +35,25 @@ func (n *Network) checkInvariants() {
 		if len(c.suspects)+len(c.candidates)+len(c.dead) > 0 || c.queued {
 			panic("dataflow: a component is not settled after Settle")
 		}
+	}
+}
+
+// checkRows panics unless the derived rows are as many as are counted.
+func (n *Network) checkRows() {
+	rows := 0
+	for _, p := range n.predicates {
+		if p.kind.isInput() {
+			continue
+		}
+		rows += liveRows(p.table)
+		if a := p.aggregation; a != nil {
+			for _, d := range a.values {
+				rows += liveRows(d.table)
+			}
+		}
+	}
+	if uint64(rows) != n.rows {
+		panic("dataflow: there are not as many derived rows as are counted")
 	}
 }
 

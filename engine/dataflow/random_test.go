@@ -439,7 +439,7 @@ func (r *run) settle(isLimited, mayWithdraw bool) error {
 	}
 	r.network.Limits(l)
 	r.change(mayWithdraw)
-	if isLimited && l.Derivations+l.Steps+l.Rows == 0 {
+	if isLimited && l.Derivations+l.Steps+l.Rows == 0 && !recounting { // which needs ids
 		r.symbols.left = 1 + r.IntN(10)
 	}
 	r.note("settle within %d derivations, %d steps, %d rows", l.Derivations, l.Steps, l.Rows)
