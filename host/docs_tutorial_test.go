@@ -15,15 +15,21 @@ import (
 	"github.com/heddle-live/heddle/host"
 )
 
-// TestGettingStarted does what docs/getting-started.md has its reader do, and
-// compares what the commands print with what the page shows. The words behind a
-// block's language say what it is:
+// TestGettingStarted does what docs/getting-started.md has its reader do.
+func TestGettingStarted(t *testing.T) { doAsTold(t, "docs/getting-started.md", 10) }
+
+// TestTestingPage does what docs/rules/testing.md has its reader do.
+func TestTestingPage(t *testing.T) { doAsTold(t, "docs/rules/testing.md", 2) }
+
+// doAsTold does what a page has its reader do, and compares what the commands, so
+// many at least, print with what the page shows. The words behind a block's language
+// say what it is:
 //
 //	file=NAME   the reader types it into a file
 //	console     commands behind "$ ", each followed by what it prints
 //	background  a command that goes on; in a text block, what it has printed since
-func TestGettingStarted(t *testing.T) {
-	_, blocks := readPage(t, "docs/getting-started.md")
+func doAsTold(t *testing.T, page string, least int) {
+	_, blocks := readPage(t, page)
 	s := startServer(t)
 	t.Setenv("HEDDLE_SERVER", "http://"+s.running.AdminAddr())
 	t.Setenv("HEDDLE_CONNECT", "moq://"+s.running.DataAddr())
@@ -35,7 +41,10 @@ func TestGettingStarted(t *testing.T) {
 		name, isFile := strings.CutPrefix(b.info, "file=")
 		switch {
 		case isFile:
-			if err := os.WriteFile(filepath.Base(name), []byte(b.text), 0o600); err != nil {
+			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, []byte(b.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		case b.info == "background" && b.language == "console":
@@ -57,7 +66,7 @@ func TestGettingStarted(t *testing.T) {
 			}
 		}
 	}
-	if commands < 10 {
+	if commands < least {
 		t.Errorf("only %d commands were run", commands)
 	}
 }

@@ -1,7 +1,8 @@
 // Package cli holds the commands that are clients of a server: apply, write,
 // load and query. They send REST requests to the admin listener and word its
-// answers for a terminal, or with --json for programs. The package opens no graph
-// and no journal; package host puts its commands into the binary.
+// answers for a terminal, or with --json for programs; watch uses the data
+// listener, and test needs no server. The package opens no graph and no journal;
+// package host puts its commands into the binary.
 package cli
 
 import (
@@ -96,10 +97,11 @@ type exitCoder interface {
 	ExitCode() int
 }
 
-// NewClientCommands returns the commands apply, write, load, query and watch.
+// NewClientCommands returns the commands apply, write, load, query, watch and test.
 func NewClientCommands() []*cobra.Command {
 	return []*cobra.Command{
 		applyCommand(), writeCommand(), loadCommand(), queryCommand(), watchCommand(),
+		testCommand(),
 	}
 }
 

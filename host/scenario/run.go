@@ -1,0 +1,249 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/heddle-live/heddle/engine"
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+// Run plays the test on a fresh engine that has the program and, unless the test says
+// otherwise, its seed. Each query of a statement may take so many steps, as
+// engine.QueryOptions counts them; 0 is no limit.
+func (t *Test) Run(steps uint64) Result {
+	p := &player{engine: engine.New(nil), keys: map[string]*watchedKey{}, budget: steps}
+	p.line, p.text = t.Line, "test "+t.Name
+	if _, err := p.engine.Deploy(t.program, false); err != nil {
+		p.fail("%v", err)
+		return p.result
+	}
+	p.revision = 1
+	if !t.seedless && !p.seed(t.program) {
+		return p.result
+	}
+	for i := range t.steps {
+		s := &t.steps[i]
+		p.line, p.text = s.line, s.text
+		if !p.do(s) {
+			break
+		}
+	}
+	return p.result
+}
+
+// player is a test that is played.
+type player struct {
+	engine   *engine.Engine
+	revision uint64
+	budget   uint64
+	keys     map[string]*watchedKey
+	clock    int64 // the row of the clock, if hasClock
+	hasClock bool
+
+	outcome engine.Outcome // of the last write or call
+	refusal error          // of the same
+
+	line   int // of the present step
+	text   string
+	result Result
+}
+
+// watchedKey is a watched key with what changed since it was last looked at.
+type watchedKey struct {
+	*engine.Key
+	parts []map[string]row // by part; rows with their signs, net
+}
+
+func (p *player) fail(format string, args ...any) {
+	p.result.Failures = append(p.result.Failures, Failure{
+		Line: p.line, Step: p.text, Text: fmt.Sprintf(format, args...),
+	})
+}
+
+func (p *player) seed(program *analysis.Program) bool {
+	ops := make([]analysis.Op, len(program.Seed))
+	for i, f := range program.Seed {
+		ops[i] = analysis.Op{Relation: f.Relation, Row: f.Row}
+	}
+	if len(ops) == 0 {
+		return true
+	}
+	if !p.transact(engine.Plain(ops), nil) {
+		p.fail("the seed is refused: %v", p.refusal)
+		return false
+	}
+	return true
+}
+
+// transact commits one transaction, and reports whether it was not refused.
+func (p *player) transact(statements []analysis.Statement, parameters []value.Value) bool {
+	for i := range statements {
+		if p.refusal = p.engine.Check(statements[i].Ops); p.refusal != nil {
+			return false
+		}
+	}
+	p.outcome, p.refusal = p.engine.Transact(p.revision+1, statements, parameters,
+		engine.TransactOptions{Budget: p.budget})
+	if p.refusal != nil {
+		return false
+	}
+	p.revision++
+	p.engine.Changes(func(k *engine.Key, _ uint64, parts []engine.Change) {
+		for i := range parts {
+			k.Owner.(*watchedKey).add(i, &parts[i])
+		}
+	})
+	return true
+}
+
+// add counts what entered and left a part.
+func (w *watchedKey) add(part int, c *engine.Change) {
+	net, width := w.parts[part], len(w.Columns(part))
+	note := func(sign byte, flat []value.Value) {
+		for ; len(flat) > 0; flat = flat[width:] {
+			r := row{sign: sign, cells: slices.Clone(flat[:width])}
+			id := spell("", r.cells)
+			if _, back := net[id]; back {
+				delete(net, id) // it went and came, or came and went
+				continue
+			}
+			net[id] = r
+		}
+	}
+	note('-', c.Retract)
+	note('+', c.Insert)
+}
+
+// do plays a step, and reports whether the next has a meaning.
+func (p *player) do(s *step) bool {
+	switch s.verb {
+	case given, write, call:
+		return p.write(s)
+	case watch:
+		return p.watch(s)
+	case unwatch:
+		id := s.target.id()
+		p.engine.Unwatch(p.keys[id].Key)
+		delete(p.keys, id)
+	case clock:
+		return p.tick(s)
+	case expectRows:
+		return p.rows(s)
+	case expectChanges:
+		k := p.keys[s.target.id()]
+		net := k.parts[s.target.part]
+		k.parts[s.target.part] = map[string]row{}
+		p.compare(s.rows, slices.Collect(maps.Values(net)))
+	case expectRefused:
+		if text := p.refusal.Error(); !strings.Contains(text, s.message) {
+			p.fail("it was refused for another reason: %s", text)
+		}
+	case expectWritten:
+		if p.outcome.Inserted != s.inserted || p.outcome.Deleted != s.deleted {
+			p.fail("%d inserted, %d deleted", p.outcome.Inserted, p.outcome.Deleted)
+		}
+	}
+	return true
+}
+
+func (p *player) write(s *step) bool {
+	switch ok := p.transact(s.statements, s.parameters); {
+	case ok && s.refused:
+		p.fail("it was not refused: %d inserted, %d deleted", p.outcome.Inserted,
+			p.outcome.Deleted)
+		return false
+	case !ok && !s.refused:
+		p.fail("it was refused: %v", p.refusal)
+		return false
+	}
+	if s.verb == given {
+		p.forget()
+	}
+	return true
+}
+
+// forget takes what is given as no change.
+func (p *player) forget() {
+	for _, k := range p.keys {
+		for i := range k.parts {
+			k.parts[i] = map[string]row{}
+		}
+	}
+}
+
+func (p *player) watch(s *step) bool {
+	k, err := p.engine.Watch(s.target.view, s.target.key)
+	if err != nil {
+		p.fail("it was refused: %v", err)
+		return false
+	}
+	w := &watchedKey{Key: k, parts: make([]map[string]row, k.Parts())}
+	for i := range w.parts {
+		w.parts[i] = map[string]row{}
+	}
+	k.Owner = w
+	p.keys[s.target.id()] = w
+	return true
+}
+
+// tick replaces the row of the clock, as a graph does.
+func (p *player) tick(s *step) bool {
+	var ops []analysis.Op
+	if p.hasClock {
+		old := []value.Value{value.OfTimestamp(p.clock)}
+		ops = append(ops, analysis.Op{Relation: clockName, Delete: true, Row: old})
+	}
+	now := []value.Value{value.OfTimestamp(s.millis)}
+	ops = append(ops, analysis.Op{Relation: clockName, Row: now})
+	if !p.transact(engine.Plain(ops), nil) {
+		p.fail("it was refused: %v", p.refusal)
+		return false
+	}
+	p.clock, p.hasClock = s.millis, true
+	return true
+}
+
+// rows compares the rows of a key or a query with those that are expected.
+func (p *player) rows(s *step) bool {
+	t := &s.target
+	if t.query != nil {
+		answer, err := p.engine.Query(t.query, nil, engine.QueryOptions{Budget: p.budget})
+		if err != nil {
+			p.fail("it was refused: %v", err)
+			return true
+		}
+		p.compare(s.rows, split(answer.Rows, len(answer.Columns)))
+		return true
+	}
+	k, watched := p.keys[t.id()]
+	if !watched {
+		fresh, err := p.engine.Watch(t.view, t.key)
+		if err != nil {
+			p.fail("it was refused: %v", err)
+			return true
+		}
+		k = &watchedKey{Key: fresh}
+		defer p.engine.Unwatch(fresh)
+	}
+	p.compare(s.rows, split(p.engine.Rows(k.Key, t.part, nil), len(k.Columns(t.part))))
+	return true
+}
+
+func split(flat []value.Value, width int) []row {
+	var rows []row
+	for ; len(flat) > 0; flat = flat[width:] {
+		rows = append(rows, row{cells: flat[:width]})
+	}
+	return rows
+}
+
+// compare fails if two sets of rows differ.
+func (p *player) compare(want, got []row) {
+	if text := difference(want, got); text != "" {
+		p.fail("%s", text)
+	}
+}
