@@ -22,42 +22,90 @@ type Ref uint32
 func (f Ref) Row() RowID { return RowID(f - 1) }
 
 // Index finds the visible rows that agree with a key in some columns. Rows of one
-// key form a doubly linked list that runs through link words beside the rows, so
+// key form a doubly linked list that runs through link words in their records, so
 // that insertion and deletion cost the same for a key of one row and of a million.
 type Index struct {
 	relation *Relation
 	set      Columns
 	columns  []int // ascending
 	heads    table // the first row of each list, under its key's hash
-	links    [][]uint32
+	// next holds the reference of the row after each row in its list, close together,
+	// since whoever reads a list waits for one after the other. That of the row
+	// before stands at word back of a row's record, which an insertion behind it and
+	// a deletion load anyway. A detached index has none: back is 0.
+	next store
+	back int
 }
 
 // Index returns the relation's index on these columns (at least one, and not all
-// of them), and makes it from the visible rows if there is none.
+// of them), and makes it from the visible rows if there is none. That takes time
+// in proportion to the rows: their records get wider, too.
 func (r *Relation) Index(set Columns) *Index {
 	for _, ix := range r.indexes {
 		if ix.set == set {
 			return ix
 		}
 	}
-	ix := r.Detached(set)
+	ix := r.newIndex(set)
+	ix.back = r.stride
 	r.indexes = append(r.indexes, ix)
+	r.layOut()
+	ix.fill()
 	return ix
 }
 
 // Detached makes an index from the visible rows that later changes of the
 // relation do not maintain: it is valid until the next of them.
 func (r *Relation) Detached(set Columns) *Index {
-	ix := &Index{relation: r, set: set, heads: newTable()}
+	ix := r.newIndex(set)
+	ix.fill()
+	return ix
+}
+
+func (r *Relation) newIndex(set Columns) *Index {
+	ix := &Index{relation: r, set: set, heads: newTable(), next: store{stride: 1}}
 	for c := range r.arity {
 		if set.Has(c) {
 			ix.columns = append(ix.columns, c)
 		}
 	}
+	for _, c := range r.chunks {
+		ix.next.addChunk(len(c) / r.stride)
+	}
+	return ix
+}
+
+// fill links the visible rows.
+func (ix *Index) fill() {
+	r := ix.relation
 	for id, ok := r.NextVisible(0); ok; id, ok = r.NextVisible(id + 1) {
 		ix.link(id, r.Row(id))
 	}
-	return ix
+}
+
+// layOut gives the backward references of the present indexes their places, one
+// after the other, and copies every row to a record of that form, chunk by chunk.
+func (r *Relation) layOut() {
+	from, stride := make([]int, len(r.indexes)), r.fixed
+	for i, ix := range r.indexes {
+		from[i], ix.back = ix.back, stride
+		stride++
+	}
+	for i, old := range r.chunks {
+		rows := len(old) / r.stride
+		chunk := make([]value.ID, rows*stride)
+		for row := range rows {
+			dst, src := chunk[row*stride:(row+1)*stride], old[row*r.stride:(row+1)*r.stride]
+			copy(dst[:r.fixed], src)
+			for k, at := range from {
+				if at < r.stride { // else it is of a new index
+					dst[r.fixed+k] = src[at]
+				}
+			}
+		}
+		r.chunks[i] = chunk
+	}
+	r.stride = stride
 }
 
 // BestIndex returns the index that uses most of the given columns and no other,
@@ -80,8 +128,11 @@ func (r *Relation) KeepIndexes(keep func(*Index) bool) {
 			kept = append(kept, ix)
 		}
 	}
+	dropped := len(r.indexes) - len(kept)
 	clear(r.indexes[len(kept):])
-	r.indexes = kept
+	if r.indexes = kept; dropped > 0 {
+		r.layOut()
+	}
 }
 
 // Columns returns the columns of the index's key.
@@ -114,54 +165,40 @@ probe:
 
 // Next returns the place after at, which must not be the end.
 func (ix *Index) Next(at Ref) Ref {
-	id := at.Row()
-	return Ref(ix.links[id>>chunkBits][2*(id&(chunkRows-1))])
+	return Ref(*ix.after(uint32(at)))
 }
 
-// pair returns the link words of a row: the next and the previous reference.
-func (ix *Index) pair(ref uint32) []uint32 {
+// after returns where the reference of the row after ref stands.
+func (ix *Index) after(ref uint32) *value.ID {
 	id := ref - 1
-	at := 2 * (id & (chunkRows - 1))
-	return ix.links[id>>chunkBits][at : at+2 : at+2]
+	return &ix.next.chunks[id>>chunkBits][id&(chunkRows-1)]
 }
 
-// makeRoom makes the link words of a row. Like rows, only those of the first
-// chunk are ever recopied.
-func (ix *Index) makeRoom(id RowID) {
-	at := int(id >> chunkBits)
-	for len(ix.links) < at {
-		ix.links = append(ix.links, nil)
-	}
-	if at == len(ix.links) {
-		ix.links = append(ix.links, nil)
-	}
-	have := len(ix.links[at])
-	if need := 2 * (int(id&(chunkRows-1)) + 1); need > have {
-		size := 2 * chunkRows
-		if at == 0 {
-			size = max(need, 2*have, 2*firstRows)
-			size = min(size, 2*chunkRows)
-		}
-		grown := make([]uint32, size)
-		copy(grown, ix.links[at])
-		ix.links[at] = grown
-	}
+// before returns where the reference of the row before ref stands.
+func (ix *Index) before(ref uint32) *value.ID {
+	id := ref - 1
+	return &ix.relation.chunks[id>>chunkBits][int(id&(chunkRows-1))*ix.relation.stride+ix.back]
 }
 
 func (ix *Index) link(id RowID, row []value.ID) {
-	ix.makeRoom(id)
 	ref := uint32(id) + 1
-	pair := ix.pair(ref)
 	hash := hashColumns(row, ix.columns)
-	if s, i, ok := ix.findHead(hash, row); ok {
-		head := uint32(s.slots[i])
-		pair[0], pair[1] = head, 0
-		ix.pair(head)[1] = ref
-		s.slots[i] = slotHash(hash) | uint64(ref)
+	s, i, ok := ix.findHead(hash, row)
+	if !ok {
+		*ix.after(ref) = 0
+		if ix.back != 0 {
+			*ix.before(ref) = 0
+		}
+		ix.heads.insert(hash, ref)
 		return
 	}
-	pair[0], pair[1] = 0, 0
-	ix.heads.insert(hash, ref)
+	head := uint32(s.slots[i])
+	*ix.after(ref) = value.ID(head)
+	if ix.back != 0 {
+		*ix.before(ref) = 0
+		*ix.before(head) = value.ID(ref)
+	}
+	s.slots[i] = slotHash(hash) | uint64(ref)
 }
 
 // findHead returns the slot of the list that row belongs to.
@@ -189,13 +226,12 @@ probe:
 
 func (ix *Index) unlink(id RowID, row []value.ID) {
 	ref := uint32(id) + 1
-	pair := ix.pair(ref)
-	next, previous := pair[0], pair[1]
+	next, previous := uint32(*ix.after(ref)), uint32(*ix.before(ref))
 	if next != 0 {
-		ix.pair(next)[1] = previous
+		*ix.before(next) = value.ID(previous)
 	}
 	if previous != 0 {
-		ix.pair(previous)[0] = next
+		*ix.after(previous) = value.ID(next)
 		return
 	}
 	hash := hashColumns(row, ix.columns)
@@ -207,10 +243,4 @@ func (ix *Index) unlink(id RowID, row []value.ID) {
 	s.removeAt(i)
 }
 
-func (ix *Index) bytes() int {
-	n := ix.heads.bytes()
-	for _, c := range ix.links {
-		n += 4 * len(c)
-	}
-	return n
-}
+func (ix *Index) bytes() int { return ix.heads.bytes() + ix.next.bytes() }

@@ -1,8 +1,8 @@
-// Package relation stores rows of interned values: arenas that are never
-// recopied, segmented hash sets over them, and hash indexes with intrusive
-// posting lists. It knows nothing of rules. It does no I/O and takes no lock: one
-// goroutine, the graph's loop, does everything to a relation; package dataflow is
-// its only user but for the engine's face.
+// Package relation stores rows of interned values: arenas that are recopied only
+// for a new index, segmented hash sets over them, and hash indexes with posting
+// lists that run through the rows. It knows nothing of rules. It does no I/O and
+// takes no lock: one goroutine, the graph's loop, does everything to a relation;
+// package dataflow is its only user but for the engine's face.
 //
 // A row has an identity (RowID) from Add until Drop, and is visible in between
 // from Show until Hide. Only visible rows are in indexes and met by scans, so
@@ -32,11 +32,11 @@ const (
 
 // Relation is a set of rows of one arity. The zero value is not usable; see New.
 type Relation struct {
-	arity  int
-	stride int // cells, flags, and two words for each counter
-	// Rows lie in chunks of chunkRows; only the first is ever recopied, while it
-	// is smaller than that. No chunk holds pointers.
-	chunks  [][]value.ID
+	arity int
+	fixed int // words of a record before its links: cells, flags, two for each counter
+	// A record is the fixed words of a row and then, for each index, the reference
+	// of the row before it in its list.
+	store
 	made    uint32 // rows ever made: those below are live or in the free list
 	free    uint32 // first row of the free list + 1; the link is in a row's first cell
 	rows    int    // live rows
@@ -48,7 +48,10 @@ type Relation struct {
 // New returns an empty relation of the given arity; only the first 64 columns can
 // be indexed. Every row has that many 64-bit counters for its caller's use.
 func New(arity, counters int) *Relation {
-	return &Relation{arity: arity, stride: arity + 1 + 2*counters, set: newTable()}
+	fixed := arity + 1 + 2*counters
+	return &Relation{
+		arity: arity, fixed: fixed, store: store{stride: fixed}, set: newTable(),
+	}
 }
 
 // Arity returns the number of cells of each row.
@@ -62,11 +65,6 @@ func (r *Relation) Made() int { return int(r.made) }
 
 // Room returns how many rows can be added before the relation is full.
 func (r *Relation) Room() int { return RowsMax - r.rows }
-
-func (r *Relation) record(id RowID) []value.ID {
-	at := int(id&(chunkRows-1)) * r.stride
-	return r.chunks[id>>chunkBits][at : at+r.stride : at+r.stride]
-}
 
 // Row returns the cells of a row. They must not be changed, and stay readable
 // until the row is dropped.
@@ -142,7 +140,7 @@ func (r *Relation) Add(row []value.ID) (id RowID, made bool) {
 	id = r.newRow()
 	rec := r.record(id)
 	copy(rec, row)
-	clear(rec[r.arity:])
+	clear(rec[r.arity:r.fixed])
 	r.set.insert(hash, uint32(id)+1)
 	r.rows++
 	return id, true
@@ -169,11 +167,15 @@ func (r *Relation) newRow() RowID {
 		if at == 0 {
 			rows = firstRows
 		}
-		r.chunks = append(r.chunks, make([]value.ID, rows*r.stride))
+		r.addChunk(rows)
+		for _, ix := range r.indexes {
+			ix.next.addChunk(rows)
+		}
 	case at == 0 && int(id)*r.stride == len(r.chunks[0]):
-		grown := make([]value.ID, 2*len(r.chunks[0]))
-		copy(grown, r.chunks[0])
-		r.chunks[0] = grown
+		r.double()
+		for _, ix := range r.indexes {
+			ix.next.double()
+		}
 	}
 	r.made++
 	return id
@@ -187,7 +189,7 @@ func (r *Relation) Drop(id RowID) {
 	}
 	s, i := r.set.find(hashCells(rec[:r.arity]), uint32(id)+1)
 	s.removeAt(i)
-	clear(rec)
+	clear(rec[:r.fixed])
 	if r.arity > 0 {
 		rec[0] = value.ID(r.free)
 	}
@@ -201,7 +203,7 @@ func (r *Relation) Drop(id RowID) {
 func (r *Relation) reset() {
 	r.chunks, r.made, r.free, r.set = nil, 0, 0, newTable()
 	for _, ix := range r.indexes {
-		ix.heads, ix.links = newTable(), nil
+		ix.heads, ix.next.chunks = newTable(), nil
 	}
 }
 
@@ -268,10 +270,7 @@ func (r *Relation) NextMatch(from RowID, column int, cell value.ID) (RowID, bool
 // Bytes returns the memory that the relation and its indexes hold, without what
 // the allocator adds.
 func (r *Relation) Bytes() int {
-	n := r.set.bytes()
-	for _, c := range r.chunks {
-		n += 4 * len(c)
-	}
+	n := r.set.bytes() + r.store.bytes()
 	for _, ix := range r.indexes {
 		n += ix.bytes()
 	}

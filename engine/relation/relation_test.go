@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -263,35 +262,6 @@ func TestOperationsAllocateNothing(t *testing.T) {
 	})
 	if got != 0 {
 		t.Errorf("%v allocations", got)
-	}
-}
-
-// BenchmarkInsert adds and shows rows with one index; worst-ns is the longest
-// single insertion, where tables and chunks grow.
-func BenchmarkInsert(b *testing.B) {
-	for _, rows := range []int{100_000, 1_000_000} {
-		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) {
-			var worst time.Duration
-			var r *Relation
-			for b.Loop() {
-				r = New(2, 0)
-				r.Index(1)
-				g := rand.New(rand.NewPCG(1, 2))
-				row := make([]value.ID, 2)
-				for range rows {
-					row[0], row[1] = value.ID(g.IntN(rows/10)), value.ID(g.Uint32()>>1)
-					start := time.Now()
-					id, made := r.Add(row)
-					if made {
-						r.Show(id)
-					}
-					worst = max(worst, time.Since(start))
-				}
-			}
-			b.ReportMetric(float64(worst.Nanoseconds()), "worst-ns")
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
-			b.ReportMetric(float64(r.Bytes())/float64(r.Len()), "B/row")
-		})
 	}
 }
 
