@@ -52,7 +52,10 @@ func (a *analyser) lookUpFunction(f *call) {
 	hint := ""
 	_, err := builtin.Resolve(f.name, nil)
 	unknown, _ := errors.AsType[*builtin.ResolveError](err)
-	switch _, isRelation := a.program.names[f.name]; {
+	_, isRelation := a.program.names[f.name]
+	switch _, isAggregate := aggregateKinds[f.name]; {
+	case isAggregate:
+		hint = "an aggregate is written " + f.name + "<X>, in the head of a rule"
 	case isRelation:
 		hint = "to join a relation, make it a condition of its own: " + f.name + "(...)"
 	case unknown != nil && unknown.Hint != "":

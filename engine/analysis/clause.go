@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heddle-live/heddle/engine/builtin"
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -260,7 +261,7 @@ func (a *analyser) resolveBody(c *clause) {
 			c.literals = append(c.literals, flat)
 			continue
 		}
-		flat.relation = a.lookUp(l.Atom, c.goal && i == 0)
+		flat.relation = a.lookUp(c, l.Atom, c.goal && i == 0)
 		atom := *l.Atom
 		atom.Terms = make([]parse.Term, len(l.Atom.Terms))
 		for j, t := range l.Atom.Terms {
@@ -322,7 +323,7 @@ func (a *analyser) reportUnbound(c *clause) {
 }
 
 // lookUp returns the relation of an atom, and -1 after an error.
-func (a *analyser) lookUp(atom *parse.Atom, isGoal bool) RelationID {
+func (a *analyser) lookUp(c *clause, atom *parse.Atom, isGoal bool) RelationID {
 	name := atom.Relation.Text
 	id, ok := a.program.names[name]
 	if other, isLeaf := a.leaves[name]; isLeaf && !ok {
@@ -342,6 +343,12 @@ func (a *analyser) lookUp(atom *parse.Atom, isGoal bool) RelationID {
 	}
 	if !ok {
 		message, hint := a.program.unknownRelation(name, false)
+		switch {
+		case builtin.Lookup(name) != nil:
+			hint = name + " is a function; compare what it gives: " + name + "(...) = X"
+		case name == "limit" && c.where != inRule:
+			hint = "a limit stands at the end of a query: ... limit 50"
+		}
 		a.fail(atom.Relation.Pos, hint, "%s", message)
 		return -1
 	}

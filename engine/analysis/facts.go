@@ -111,7 +111,7 @@ func (a *analyser) baseRelation(relation parse.Name) *Relation {
 		if !r.Derived {
 			return r
 		}
-		a.fail(relation.Pos, a.program.sourcesHint(id),
+		a.fail(relation.Pos, a.sourcesHint(id),
 			"%s is derived by rules and holds no facts of its own", name)
 		return nil
 	}
@@ -129,6 +129,21 @@ func (a *analyser) baseRelation(relation parse.Name) *Relation {
 func (p *Program) keepsClock(name string) bool { return p.ClockMillis > 0 && name == clockName }
 
 const clockMessage = "the graph itself keeps the row of clock"
+
+// sourcesHint is that of the program, whose rules may not be made yet.
+func (a *analyser) sourcesHint(derived RelationID) string {
+	known := *a.program
+	for _, c := range a.rules {
+		r := Rule{Head: Atom{Relation: a.program.names[c.head.Relation.Text]}}
+		for _, l := range c.literals {
+			if l.atom != nil && l.relation >= 0 {
+				r.Body.Atoms = append(r.Body.Atoms, Atom{Relation: l.relation})
+			}
+		}
+		known.Rules = append(known.Rules, r)
+	}
+	return known.sourcesHint(derived)
+}
 
 // sourcesHint names the relations with facts that the rules of a derived one
 // read directly.
