@@ -21,7 +21,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
 
 .PHONY: check
-check: fmt-check vet lint arch tidy-check test-go race ## the fast part: what must pass before a commit
+check: fmt-check vet lint arch tidy-check test-go planted race ## the fast part: what must pass before a commit
 
 .PHONY: test
 test: install check test-js bundle-check browser ## everything, browser included; installs what is missing
@@ -33,6 +33,15 @@ install: ## install what the browser tests lack: Chromium, Node, npm packages
 .PHONY: test-go
 test-go: ## the Go tests
 	$(TESTRUN) go ./... $(CI)
+
+.PHONY: planted
+planted: ## plant faults in the engine, each of which the oracle test must find
+	$(TESTRUN) go -tags planted -run '^TestPlanted$$' ./engine/oracle
+
+.PHONY: oracle
+oracle: ## the oracle test at length: 100,000 random programs, and clingo on 10,000
+	$(GO) test -count 1 -timeout 2h -run '^Test(Oracle|Clingo)$$' -v ./engine/oracle \
+		-oracle.programs 100000 -oracle.clingo 10000
 
 .PHONY: race
 race: ## the Go tests of the core under the race detector, with invariants checked

@@ -213,7 +213,9 @@ func (n *Network) settleGroup(p *predicate, id relation.RowID) bool {
 			return true
 		}
 		n.sign = -1
-		n.change(old, row)
+		if !isEmpty || planted != PlantedEmptyGroup {
+			n.change(old, row)
+		}
 	}
 	if isEmpty {
 		n.freeGroup(p, id)

@@ -84,6 +84,9 @@ func (n *Network) changeRecursive(head *predicate, id relation.RowID) {
 // are visible, so the answer is the same when the derivation comes and goes.
 func (n *Network) isFounded(rank uint64) bool {
 	pl := n.plan
+	if planted == PlantedUnfounded {
+		return true
+	}
 	if pl.inside && rankOf(n.started.predicate.table, n.started.row) >= rank {
 		return false
 	}
@@ -173,7 +176,7 @@ func (n *Network) tryCandidates(c *component) {
 // rank: it is younger than all its premises.
 func (n *Network) enterIfDerived(c *component, p place) {
 	s := loadSupport(p.predicate.table, p.row)
-	if s.all == 0 {
+	if s.all == 0 && planted != PlantedStaleCandidate {
 		return
 	}
 	c.clock++

@@ -188,6 +188,9 @@ func (n *Network) visit(i int, s *step, id relation.RowID) {
 // admits applies the exception of visible rows: the row that started the plan,
 // right of itself.
 func (n *Network) admits(s *step, id relation.RowID) bool {
+	if planted == PlantedReadTwice && s.kind == stepAbsent {
+		return true
+	}
 	return !s.exclude || id != n.started.row
 }
 

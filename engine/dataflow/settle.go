@@ -133,6 +133,9 @@ func (n *Network) settleCounted(p *predicate) {
 		if !p.kind.isInput() && p.window == nil {
 			present = table.Counter(id, 0) != 0
 		}
+		if planted == PlantedComesAndGoes && p.kind == base {
+			present = present || flags&relation.Visible == 0
+		}
 		switch visible := flags&relation.Visible != 0; {
 		case present && !visible:
 			n.show(p, id)

@@ -76,7 +76,7 @@ func (n *Network) leaveOrder(p *predicate, id relation.RowID) {
 	} else if length >= w.first {
 		n.frame(p, w.order.At(root, w.first-1), false)
 	}
-	if length >= w.last {
+	if length >= w.last && planted != PlantedWindow {
 		n.frame(p, w.order.At(root, w.last-1), true)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,11 +17,10 @@ import (
 	"github.com/heddle-live/heddle/engine/value"
 )
 
-const (
-	clingoPrograms = 500
-	// clingoTogether is how many programs one process of clingo gets.
-	clingoTogether = 50
-)
+var clingoPrograms = flag.Uint64("oracle.clingo", 500, "how many programs TestClingo runs")
+
+// clingoTogether is how many programs one process of clingo gets.
+const clingoTogether = 50
 
 // TestClingo compares the engine, and its slow twin, with clingo on random programs
 // with recursion and negation after random transactions. clingo shares not even an
@@ -39,7 +39,7 @@ func TestClingo(t *testing.T) {
 	}
 	t.Logf("first seed %d", first)
 	constructs := &histogram{}
-	for seed := first; seed < first+clingoPrograms; seed += clingoTogether {
+	for seed := first; seed < first+*clingoPrograms; seed += clingoTogether {
 		var together []*clingoProgram
 		var text strings.Builder
 		for i := range uint64(clingoTogether) {

@@ -1,0 +1,6 @@
+//go:build !planted
+
+package dataflow
+
+// planted is which fault is planted: none.
+const planted = PlantedNone
