@@ -83,7 +83,7 @@ func (a *API) flagsOf(id string) []flag {
 type Changes struct {
 	Relations RelationChanges `json:"relations" doc:"Base relations"`
 	Rules     ChangeList      `json:"rules" doc:"Clauses by their text; changed: derived relations"`
-	Views     ChangeList      `json:"views"`
+	Views     ViewChanges     `json:"views"`
 }
 
 // ChangeList lists names or texts.
@@ -92,6 +92,15 @@ type ChangeList struct {
 	Dropped []string `json:"dropped,omitempty"`
 	Changed []string `json:"changed,omitempty"`
 }
+
+// ViewChanges is a ChangeList of views, and what becomes of their watched keys.
+type ViewChanges struct {
+	ChangeList
+	Rows []ViewRows `json:"rows,omitempty" doc:"Where rows of watched keys enter or leave"`
+}
+
+// ViewRows counts what changes in the rows of a view's watched keys.
+type ViewRows = engine.ViewRows
 
 // RelationChanges is a ChangeList of relations; dropped ones tell what is lost.
 type RelationChanges struct {
@@ -109,7 +118,7 @@ type DroppedRelation struct {
 // Empty reports whether nothing changes.
 func (c *Changes) Empty() bool {
 	return c.Relations.Added == nil && c.Relations.Dropped == nil && c.Relations.Changed == nil &&
-		c.Rules.empty() && c.Views.empty()
+		c.Rules.empty() && c.Views.empty() && c.Views.Rows == nil
 }
 
 func (l *ChangeList) empty() bool { return l.Added == nil && l.Dropped == nil && l.Changed == nil }
@@ -122,7 +131,9 @@ func changesOf(d *engine.Diff) Changes {
 	c := Changes{
 		Relations: RelationChanges{Added: d.AddedRelations, Changed: d.ChangedRelations},
 		Rules:     ChangeList{d.AddedRules, d.DroppedRules, d.ChangedRules},
-		Views:     ChangeList{d.AddedViews, d.DroppedViews, d.ChangedViews},
+		Views: ViewChanges{
+			ChangeList: ChangeList{d.AddedViews, d.DroppedViews, d.ChangedViews}, Rows: d.Rows,
+		},
 	}
 	for _, r := range d.DroppedRelations {
 		c.Relations.Dropped = append(c.Relations.Dropped, DroppedRelation{r.Name, r.Rows})

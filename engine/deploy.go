@@ -56,37 +56,107 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 	if err != nil && !allowLoss {
 		return d, err
 	}
-	tables := e.carryTables(p)
-	prepared := dataflow.Prepare(p)
-	network, err := dataflow.New(dataflow.Config{
-		Program: prepared, Symbols: mainSymbols{e.symbols}, Tables: tables, Goals: goals(p),
-		OnResult: e.resultChanged,
-	})
+	n, err := e.prepare(p, d)
 	if err != nil {
-		if e.network != nil {
-			e.network.KeepIndexes()
-		}
-		return nil, fmt.Errorf("deploy: %w", err)
+		return nil, err
 	}
 	for _, k := range d.LostKeys {
 		e.forget(k)
 	}
 	keys := e.keepBaselines()
 	e.revision++
-	e.program, e.prepared, e.network, e.tables = p, prepared, network, tables
-	network.KeepIndexes()
+	e.program, e.prepared, e.network, e.tables = p, n.prepared, n.network, n.tables
+	e.families, e.goals = n.families, n.goals
+	n.network.KeepIndexes()
 	e.relations = make(map[string]analysis.RelationID, len(p.Relations))
 	for i := range p.Relations {
 		e.relations[p.Relations[i].Name] = analysis.RelationID(i)
 	}
-	e.families, e.goals, e.views = nil, nil, make(map[string]*family, len(p.Views))
-	for i := range p.Views {
-		f := e.newFamily(len(e.goals), &p.Views[i])
-		e.families = append(e.families, f)
+	e.views = make(map[string]*family, len(e.families))
+	for _, f := range e.families {
 		e.views[f.view.Name] = f
 	}
-	e.rewatch(keys)
+	n.inForce = true
+	e.rewatch(keys, d)
 	return d, nil
+}
+
+// Preview tells what Deploy would do, as Plan does, and how many rows of watched
+// keys would enter and leave. It takes as long as Deploy.
+func (e *Engine) Preview(p *analysis.Program, allowLoss bool) (*Diff, error) {
+	d, err := e.Plan(p)
+	if err != nil && !allowLoss {
+		return d, err
+	}
+	n, err := e.prepare(p, d)
+	if err != nil {
+		return d, err
+	}
+	e.countRows(n, d)
+	e.network.KeepIndexes()
+	return d, nil
+}
+
+// next is a program that is ready to come into force, with the results of the keys
+// that stay watched.
+type next struct {
+	prepared *dataflow.Prepared
+	network  *dataflow.Network
+	tables   []*relation.Relation
+	families []*family
+	goals    []*part
+	inForce  bool // its results are told
+}
+
+// prepare makes everything that a program needs to come into force, while the present
+// one stays.
+func (e *Engine) prepare(p *analysis.Program, d *Diff) (*next, error) {
+	n := &next{tables: e.carryTables(p), prepared: dataflow.Prepare(p)}
+	var err error
+	n.network, err = dataflow.New(dataflow.Config{
+		Program: n.prepared, Symbols: mainSymbols{e.symbols}, Tables: n.tables, Goals: goals(p),
+		OnResult: func(goal int, row relation.RowID) {
+			if n.inForce {
+				e.resultChanged(goal, row)
+			}
+		},
+	})
+	if err == nil {
+		for i := range p.Views {
+			n.addFamily(&p.Views[i])
+		}
+		err = e.demandAgain(n, d)
+	}
+	if err != nil {
+		if e.network != nil {
+			e.network.KeepIndexes()
+		}
+		return nil, fmt.Errorf("deploy: %w", err)
+	}
+	return n, nil
+}
+
+// demandAgain asks the next network for the keys that stay watched.
+func (e *Engine) demandAgain(n *next, d *Diff) error {
+	lost := make(map[*family]bool)
+	for _, k := range d.LostKeys {
+		lost[k.family] = true
+	}
+	for _, f := range e.families {
+		if lost[f] {
+			continue
+		}
+		for _, g := range n.goals {
+			if g.view != f.view.Name {
+				continue
+			}
+			for _, k := range f.watchedKeys() {
+				n.network.Demand(g.goal, k.ids)
+			}
+		}
+	}
+	_, _, err := n.network.Settle()
+	return err
 }
 
 // goals returns the queries of all parts of all views, in order.
@@ -191,38 +261,65 @@ func (e *Engine) outputIDs(u *unit) []value.ID {
 	return flat
 }
 
-// rewatch puts the demand of the keys into a new network. Keys whose result is
-// what was told last are then as if just watched; the others are touched.
-func (e *Engine) rewatch(keys []*Key) {
+// rewatch takes the keys into the network that came into force and holds their
+// results. Keys whose result is what was told last are then as if just watched; the
+// others are touched, and counted in the diff.
+func (e *Engine) rewatch(keys []*Key, d *Diff) {
 	e.touched, e.pending = nil, nil
 	for _, k := range keys {
 		k.join(e.views[k.family.view.Name])
 		e.demand(k)
 	}
-	e.settleSilently(nil)
+	e.silent = true
+	for goal := range e.goals {
+		table := e.network.Result(goal)
+		for row, ok := table.NextVisible(0); ok; row, ok = table.NextVisible(row + 1) {
+			e.resultChanged(goal, row)
+		}
+	}
+	e.silent = false
 	for _, k := range keys {
 		e.takeAll(k)
 	}
 	e.pending = nil
+	count := newRowCount(d)
 	for _, k := range keys {
 		k.listed = false
 		for i := range k.Parts() {
 			u := k.unitOf(i)
-			if slices.Equal(e.outputIDs(u), *u.baseline) {
+			now, old := e.outputIDs(u), *u.baseline
+			if slices.Equal(now, old) {
 				u.baseline = nil
 				continue
 			}
 			e.touch(k)
+			view := count.of(k.View())
+			e.compareRows(len(u.part.outputs), now, old, func(entered bool, _ []value.ID) {
+				view.add(entered)
+			})
 		}
 	}
+	count.finish()
 }
 
 // diffBaseline collects how a unit's rows differ from its baseline.
 func (e *Engine) diffBaseline(u *unit, c *Change) {
-	width := len(u.part.outputs)
 	now, old := e.outputIDs(u), *u.baseline
 	u.baseline = nil
 	c.Insert, c.Retract = c.Insert[:0], c.Retract[:0]
+	e.compareRows(len(u.part.outputs), now, old, func(entered bool, row []value.ID) {
+		if entered {
+			c.Insert = e.appendCells(c.Insert, row)
+		} else {
+			c.Retract = e.appendCells(c.Retract, row)
+		}
+	})
+}
+
+// compareRows calls yield for each row that is in only one of two sorted lists.
+func (e *Engine) compareRows(width int, now, old []value.ID,
+	yield func(entered bool, row []value.ID),
+) {
 	for len(now) > 0 || len(old) > 0 {
 		order := 0
 		switch {
@@ -234,10 +331,10 @@ func (e *Engine) diffBaseline(u *unit, c *Change) {
 			order = e.compareCells(now[:width], old[:width])
 		}
 		if order < 0 {
-			c.Insert = e.appendCells(c.Insert, now[:width])
+			yield(true, now[:width])
 		}
 		if order > 0 {
-			c.Retract = e.appendCells(c.Retract, old[:width])
+			yield(false, old[:width])
 		}
 		if order <= 0 {
 			now = now[width:]

@@ -28,9 +28,21 @@ type Diff struct {
 	DroppedViews []string `json:"dropped_views,omitempty"`
 	ChangedViews []string `json:"changed_views,omitempty"`
 
+	// Rows tells for each view how many rows of its watched keys enter and leave,
+	// where some do. Plan does not fill it in.
+	Rows []ViewRows `json:"rows,omitempty"`
+
 	// LostKeys are the watched keys that end because their view is dropped, or has
 	// other parameters or columns.
 	LostKeys []*Key `json:"-"`
+}
+
+// ViewRows counts the rows that enter and leave the results of a view's watched keys.
+type ViewRows struct {
+	View    string `json:"view"`
+	Keys    int    `json:"keys_ended" doc:"Watched keys that end"`
+	Entered int    `json:"entered" doc:"Rows that enter, of the keys that go on"`
+	Left    int    `json:"left" doc:"Rows that leave, of the keys that go on"`
 }
 
 // DroppedRelation is a base relation that goes, with its rows.

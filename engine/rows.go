@@ -18,6 +18,7 @@ type family struct {
 
 // part is one query of a view with its results at all watched keys.
 type part struct {
+	view       string
 	goal       int // of the network
 	index      int // in the view
 	parameters int
@@ -44,19 +45,19 @@ const (
 	fromConstant
 )
 
-// newFamily makes the family of a view whose first goal in the network is given.
-func (e *Engine) newFamily(goal int, view *analysis.View) *family {
+// addFamily makes the family of the view whose goals come next.
+func (n *next) addFamily(view *analysis.View) {
 	f := &family{view: view, parts: make([]part, len(view.Parts))}
 	for i := range f.parts {
 		p := &f.parts[i]
-		p.goal, p.index, p.parameters = goal+i, i, len(view.Parameters)
-		p.width = max(e.network.Result(p.goal).Arity()-p.parameters, 1)
-		for _, o := range e.network.Outputs(p.goal) {
+		p.view, p.goal, p.index, p.parameters = view.Name, len(n.goals), i, len(view.Parameters)
+		p.width = max(n.network.Result(p.goal).Arity()-p.parameters, 1)
+		for _, o := range n.network.Outputs(p.goal) {
 			p.addOutput(o)
 		}
-		e.goals = append(e.goals, p)
+		n.goals = append(n.goals, p)
 	}
-	return f
+	n.families = append(n.families, f)
 }
 
 func (p *part) addOutput(o dataflow.Source) {

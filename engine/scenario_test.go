@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,9 +155,13 @@ func (p *player) deploy(source string, allowLoss bool) []string {
 	if err != nil {
 		return strings.Split(err.Error(), "\n")
 	}
+	preview, _ := p.engine.Preview(program, allowLoss)
 	d, err := p.engine.Deploy(program, allowLoss)
 	if err != nil {
 		return []string{err.Error()}
+	}
+	if !slices.Equal(preview.Rows, d.Rows) {
+		return []string{fmt.Sprintf("the preview counts %v, the deployment %v", preview.Rows, d.Rows)}
 	}
 	p.revision++
 	var out []string
@@ -176,6 +181,10 @@ func (p *player) deploy(source string, allowLoss bool) []string {
 	list("added views", d.AddedViews)
 	list("dropped views", d.DroppedViews)
 	list("changed views", d.ChangedViews)
+	for _, r := range d.Rows {
+		out = append(out, fmt.Sprintf("%s: %d keys end, %d rows enter, %d leave",
+			r.View, r.Keys, r.Entered, r.Left))
+	}
 	for _, k := range d.LostKeys {
 		out = append(out, fmt.Sprint("lost key: ", k.View(), k.Values()))
 	}

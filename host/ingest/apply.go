@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,10 +85,7 @@ func (l *Loop) apply(t *Turn, checked *analysis.Program, opt ApplyOptions) (Appl
 		}, nil
 	}
 	if opt.DryRun {
-		diff, err := l.engine.Plan(checked)
-		if _, loss := errors.AsType[*engine.DataLossError](err); loss && opt.AllowLoss {
-			err = nil
-		}
+		diff, err := l.engine.Preview(checked, opt.AllowLoss)
 		return Applied{Revision: l.position.Revision, Schema: old.schema, Diff: diff}, err
 	}
 	if l.readOnly.Load() {
