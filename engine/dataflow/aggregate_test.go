@@ -2,6 +2,7 @@ package dataflow
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -290,25 +291,91 @@ func (tr *trial) value(c analysis.Column) value.Value {
 
 func (tr *trial) run(commits int) {
 	for range commits {
-		for range []int{1, 1, 1, 3, 12}[tr.g.IntN(5)] {
-			tr.change()
+		switch tr.g.IntN(8) {
+		case 0:
+			tr.tryLimited()
+		case 1:
+			tr.rollBack()
+		default:
+			tr.changeAll()
+			tr.settle()
 		}
-		for range tr.g.IntN(3) {
-			tr.changeDemand()
-		}
-		if _, _, err := tr.n.Settle(); err != nil {
-			tr.Fatal(err)
-		}
-		tr.log = append(tr.log, "settle")
 		tr.compare()
 	}
 	for _, d := range tr.demands {
 		tr.n.Withdraw(d.goal, d.row)
 	}
+	tr.settle()
+	tr.checkEmpty()
+}
+
+func (tr *trial) settle() {
+	tr.Helper()
 	if _, _, err := tr.n.Settle(); err != nil {
 		tr.Fatal(err)
 	}
-	tr.checkEmpty()
+	tr.log = append(tr.log, "settle")
+}
+
+func (tr *trial) changeAll() {
+	for range []int{1, 1, 1, 3, 12}[tr.g.IntN(5)] {
+		tr.change()
+	}
+	for range tr.g.IntN(3) {
+		tr.changeDemand()
+	}
+}
+
+// tryLimited makes changes that may go past a limit, which undoes them.
+func (tr *trial) tryLimited() {
+	undo := tr.remember()
+	tr.changeAll()
+	l := Limits{Derivations: uint64(tr.g.IntN(40))}
+	switch tr.g.IntN(3) {
+	case 0:
+		l = Limits{Steps: uint64(1 + tr.g.IntN(60))}
+	case 1:
+		l = Limits{Rows: uint64(max(1, tr.n.DerivedRows()+tr.g.IntN(6)-1))}
+	}
+	tr.n.Limits(l)
+	_, _, err := tr.n.Settle()
+	tr.log = append(tr.log, fmt.Sprintf("settle within %+v: %v", l, err))
+	tr.n.Limits(Limits{})
+	if err != nil {
+		undo()
+	}
+}
+
+// rollBack makes changes, some of them settled, and undoes them all.
+func (tr *trial) rollBack() {
+	undo := tr.remember()
+	tr.n.Mark()
+	for range tr.g.IntN(3) {
+		tr.changeAll()
+		tr.settle()
+	}
+	tr.changeAll()
+	tr.n.Rollback()
+	tr.log = append(tr.log, "roll back")
+	undo()
+}
+
+// remember returns what brings the trial's own books back to now.
+func (tr *trial) remember() func() {
+	facts, rows, demands := tr.facts.Clone(), maps.Clone(tr.rows), slices.Clone(tr.demands)
+	for name := range rows {
+		rows[name] = slices.Clone(rows[name])
+	}
+	return func() {
+		tr.facts, tr.rows, tr.demands = facts, rows, demands
+		for i, d := range demands {
+			row, ok := tr.n.DemandRow(d.goal, tr.ids(d.key))
+			if !ok {
+				tr.Fatalf("a demand is not back\n%s", strings.Join(tr.log, "\n"))
+			}
+			demands[i].row = row
+		}
+	}
 }
 
 // change inserts or deletes a random row.
