@@ -547,6 +547,9 @@ func (r *run) compare(c Config) error {
 			return fmt.Errorf("goal %d at %v has %v, want %v", w.goal, w.key, got, want)
 		}
 	}
+	if err := r.compareErrors(db); err != nil {
+		return err
+	}
 	if r.IntN(3) > 0 {
 		return nil
 	}
@@ -566,6 +569,89 @@ func (r *run) compare(c Config) error {
 		return fmt.Errorf("goal %d once at %v has %v, want %v", goal, key, got, want)
 	}
 	return nil
+}
+
+// compareErrors compares what a network tells of row errors with what they are, if
+// everything were demanded, and for the goals' own ones with what is demanded.
+func (r *run) compareErrors(db *naive.Database) error {
+	for goal, q := range r.goals {
+		_, want := db.Ask(q, make([]value.Value, len(q.Parameters)))
+		for _, w := range r.demands {
+			if w.goal == goal {
+				_, doubt := db.Ask(q, w.key)
+				want = max(want, doubt)
+			}
+		}
+		got := naive.Doubt(r.network.doubt(goal))
+		if got > want || got != naive.Sure {
+			randomCounts["doubts"]++
+		}
+		if got > want {
+			return fmt.Errorf("goal %d is doubted %d, want %d at most", goal, got, want)
+		}
+	}
+	own := r.ownErrors()
+	var err error
+	total := 0
+	r.network.Errors(func(e ClauseErrors) bool {
+		total += e.Count
+		if len(e.Samples) != min(e.Count, samplesMax) {
+			err = fmt.Errorf("%d samples of %d row errors", len(e.Samples), e.Count)
+		}
+		if e.Clause.Rule < 0 {
+			if e.Count != own[e.Clause.Goal] {
+				err = fmt.Errorf("goal %d has %d row errors, want %d",
+					e.Clause.Goal, e.Count, own[e.Clause.Goal])
+			}
+			own[e.Clause.Goal] = 0
+		} else if f := db.Failures(e.Clause.Rule); e.Count > f.Body+f.Head {
+			err = fmt.Errorf("rule %d has %d row errors, want %v at most",
+				e.Clause.Rule, e.Count, f)
+		}
+		return true
+	})
+	if total != r.network.failing {
+		err = fmt.Errorf("%d row errors, counted are %d", total, r.network.failing)
+	}
+	for goal, count := range own {
+		if count != 0 {
+			err = fmt.Errorf("goal %d has no row errors, want %d", goal, count)
+		}
+	}
+	return err
+}
+
+// ownErrors returns how many row errors each goal's own computations have under the
+// demands: those of a program in which the demands are facts and the goals rules.
+func (r *run) ownErrors() []int {
+	p, facts := *r.program, r.facts.Clone()
+	p.Relations, p.Rules = slices.Clip(p.Relations), nil
+	p.Rules = append(p.Rules, r.program.Rules...)
+	for goal, q := range r.goals {
+		name := fmt.Sprint("demand", goal)
+		facts[name] = naive.Set{}
+		for _, w := range r.demands {
+			if w.goal == goal {
+				facts[name].Add(w.key)
+			}
+		}
+		id := analysis.RelationID(len(p.Relations))
+		p.Relations = append(p.Relations, analysis.Relation{Name: name, Columns: q.Parameters},
+			analysis.Relation{Name: fmt.Sprint("goal", goal), Derived: true})
+		demand := analysis.Atom{Relation: id}
+		for v := range q.Parameters {
+			demand.Terms = append(demand.Terms, analysis.Term{Var: v})
+		}
+		rule := analysis.Rule{Head: analysis.Atom{Relation: id + 1}, Body: q.Body}
+		rule.Body.Atoms = append([]analysis.Atom{demand}, q.Body.Atoms...)
+		p.Rules = append(p.Rules, rule)
+	}
+	db := naive.Derive(&p, facts)
+	var out []int
+	for goal := range r.goals {
+		out = append(out, db.Failures(len(r.program.Rules)+goal).Body)
+	}
+	return out
 }
 
 // stored returns the visible rows of a table, sorted.
