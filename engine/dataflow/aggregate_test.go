@@ -29,7 +29,7 @@ view shop($s: int) := ?all(A, $s, B, C, D, E, F)
 view rich($min: int) := ?all(A, S, B, C, D, E, F), F > $min
 `},
 	{"arguments that may be null", `
-+sale(shop: int, item: int, price_or_null: int)
++sale(shop: int, item: int, price: int?)
 all(S, avg<P>, min<P>, max<P>, count_distinct<P>, count<P>, sum<P>, count<1>) <- sale(S, _, P)
 best(S, top_k<2, P, desc>) <- sale(S, _, P)
 near(S, within_radius<3, P>) <- sale(S, _, P)
@@ -214,7 +214,6 @@ type demandedKey struct {
 
 func newTrial(t *testing.T, source string, g *rand.Rand) *trial {
 	c := config(t, source)
-	makeNullable(c.Program.program)
 	tr := &trial{
 		T: t, g: g, program: c.Program.program, facts: naive.Facts{},
 		rows: map[string][][]value.Value{},
@@ -239,26 +238,6 @@ func newTrial(t *testing.T, source string, g *rand.Rand) *trial {
 		tr.facts[r.Name] = naive.Set{}
 	}
 	return tr
-}
-
-// makeNullable lets the columns of base relations whose names say so hold null.
-func makeNullable(p *analysis.Program) {
-	for i := range p.Relations {
-		for c := range p.Relations[i].Columns {
-			column := &p.Relations[i].Columns[c]
-			column.Nullable = column.Nullable || strings.HasSuffix(column.Name, "_or_null")
-		}
-	}
-	for i := range p.Rules {
-		b := &p.Rules[i].Body
-		for _, a := range b.Atoms {
-			for c, t := range a.Terms {
-				if p.Relations[a.Relation].Columns[c].Nullable && !t.IsConst() {
-					b.Variables[t.Var].Nullable = true
-				}
-			}
-		}
-	}
 }
 
 func (tr *trial) ids(row []value.Value) []value.ID {
