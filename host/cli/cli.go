@@ -1,5 +1,5 @@
 // Package cli holds the commands that are clients of a server: apply, write,
-// load and query. They send REST requests to the admin listener and word its
+// load, call and query. They send REST requests to the admin listener and word its
 // answers for a terminal, or with --json for programs; watch uses the data
 // listener, and test needs no server. The package opens no graph and no journal;
 // package host puts its commands into the binary.
@@ -24,6 +24,7 @@ const (
 	ExitUsage       = 2 // the command line is wrong, or a file cannot be read
 	ExitUnreachable = 3 // no server answers there, or it does not take the key
 	ExitLater       = 4 // the server is busy, closing or too slow: it may go well later
+	ExitUnmet       = 5 // an action's conditions did not hold, so that it wrote nothing
 )
 
 // Error is what a client command fails with. Its text is for a terminal and may
@@ -97,22 +98,24 @@ type exitCoder interface {
 	ExitCode() int
 }
 
-// NewClientCommands returns the commands apply, write, load, query, watch and test.
+// NewClientCommands returns the commands apply, write, load, query, watch, call and
+// test.
 func NewClientCommands() []*cobra.Command {
 	return []*cobra.Command{
 		applyCommand(), writeCommand(), loadCommand(), queryCommand(), watchCommand(),
-		testCommand(),
+		callCommand(), testCommand(),
 	}
 }
 
-// command is what the four commands share: settings, --json and the wording of
+// command is what these commands share: settings, --json and the wording of
 // errors.
 type command struct {
 	*cobra.Command
 	asJSON bool
 }
 
-// newCommand returns a command with the client's flags whose run asks a server.
+// newCommand returns a command with the client's flags whose run asks a server. It
+// takes so many arguments, or if that is negative, at least so many.
 func newCommand(use, short, long, example string, args int,
 	run func(c *command, server *client, args []string) error,
 ) *command {
@@ -120,7 +123,7 @@ func newCommand(use, short, long, example string, args int,
 		Use: use, Short: short, Long: long, Example: example,
 	}}
 	c.Args = func(cmd *cobra.Command, given []string) error {
-		if len(given) == args {
+		if len(given) == args || args < 0 && len(given) >= -args {
 			return nil
 		}
 		return usageError(cmd, fmt.Sprintf("%s takes %s, and %d %s given", cmd.CommandPath(),

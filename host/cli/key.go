@@ -16,25 +16,26 @@ var (
 	plainFloat = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 )
 
-// parseKey reads one value for each parameter of the view.
-func parseKey(meta *frame.Meta, texts []string) ([]any, error) {
+// parseKey reads one value for each parameter of the view or action, such as "view
+// mine".
+func parseKey(what string, parameters []frame.Column, texts []string) ([]any, error) {
 	var names []string
-	for _, p := range meta.Parameters {
+	for _, p := range parameters {
 		names = append(names, p.Name+": "+p.Type.String())
 	}
 	wrong := func(format string, args ...any) error {
 		return &Error{
 			Code: ExitUsage, Text: fmt.Sprintf(format, args...),
-			Hint: fmt.Sprintf("view %s(%s) takes one KEY for each parameter",
-				meta.View, strings.Join(names, ", ")),
+			Hint: fmt.Sprintf("%s(%s) takes one KEY for each parameter",
+				what, strings.Join(names, ", ")),
 		}
 	}
-	if len(texts) != len(meta.Parameters) {
+	if len(texts) != len(parameters) {
 		return nil, wrong("%s for %s", counted(len(texts), "value"),
-			counted(len(meta.Parameters), "parameter"))
+			counted(len(parameters), "parameter"))
 	}
 	key := make([]any, len(texts))
-	for i, p := range meta.Parameters {
+	for i, p := range parameters {
 		v, what := keyValue(p.Type, texts[i])
 		if what != "" {
 			return nil, wrong("parameter %s: expected %s, got %q", p.Name, what, texts[i])

@@ -90,7 +90,7 @@ func (w *watcher) run(ctx context.Context, url string, texts []string) error {
 	if err != nil {
 		return w.refusal(err)
 	}
-	key, err := parseKey(meta, texts)
+	key, err := parseKey("view "+meta.View, meta.Parameters, texts)
 	if err != nil {
 		return err
 	}

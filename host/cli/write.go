@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"maps"
 	"mime"
@@ -25,13 +26,13 @@ var negative = regexp.MustCompile(`^ *-[0-9.]`)
 
 // Arguments prepares the command line's arguments for its parser, which would
 // take a program that begins with a deletion, such as -edge(1, 2), and a key such
-// as -5 for flags: a space in front makes them arguments, and write and watch
+// as -5 for flags: a space in front makes them arguments, and write, call and watch
 // take the space off again.
 func Arguments(args []string) []string {
 	prepared := slices.Clone(args)
-	watch := len(args) > 0 && args[0] == "watch"
+	keyed := len(args) > 0 && (args[0] == "watch" || args[0] == "call")
 	for i, a := range prepared {
-		isKey := watch && negative.MatchString(a) && !takesNext(args[i-1])
+		isKey := keyed && negative.MatchString(a) && !takesNext(args[i-1])
 		if isKey || deletion.MatchString(a) {
 			prepared[i] = " " + a
 		}
@@ -57,15 +58,19 @@ func unshielded(keys []string) []string {
 }
 
 func writeCommand() *cobra.Command {
-	var key string
+	var opt writeOptions
 	c := newCommand("write GRAPH PROGRAM", "Write facts in one transaction",
 		`Write facts in one transaction: all of it or nothing, durable when the command
 ends. PROGRAM holds +relation(…) to insert and -relation(…) to delete, one
-statement a line, several rows as +relation[(…), (…)]. It may be - for standard
-input. A row that is there already, or is not there, is no error.`,
+statement a line, several rows as +relation[(…), (…)]. Behind <- stands a
+condition: the statement is done for each of its rows. PROGRAM may be - for
+standard input. A row that is there already, or is not there, is no error. With
+--expect-revision nothing is written unless the graph is at that revision.`,
 		`  heddle write shop '+edge(1, 2)'
   heddle write shop '-edge(1, 2)'
   heddle write shop '+edge[(1, 2), (2, 3)]'
+  heddle write shop '-edge(X, Y) <- edge(X, Y), Y > 7'
+  heddle write shop '-edge(1, X), +edge(1, 9) <- edge(1, X)' --expect-revision 12
   heddle write shop - < facts.heddle`,
 		2, func(c *command, server *client, args []string) error {
 			text := []byte(strings.TrimPrefix(args[1], " "))
@@ -75,43 +80,83 @@ input. A row that is there already, or is not there, is no error.`,
 					return &Error{Code: ExitUsage, Text: err.Error()}
 				}
 			}
-			return c.transact(server, request{
+			_, err := c.transact(server, request{
 				method: "POST", path: "/v1/graphs/" + url.PathEscape(args[0]) + "/transactions",
 				media: "text/plain; charset=utf-8", body: bytes.NewReader(text),
-			}, key)
+			}, &opt)
+			return err
 		})
-	idempotencyFlag(c, &key)
+	opt.addFlags(c)
 	return c.Command
 }
 
-func idempotencyFlag(c *command, key *string) {
-	c.Flags().StringVar(key, "idempotency-key", "",
+// writeOptions are what every command that writes facts may be told.
+type writeOptions struct {
+	key    string // idempotency key, "" for none
+	expect uint64
+	query  url.Values // of the request, apart from the expected revision
+}
+
+const expectFlag = "expect-revision"
+
+func (o *writeOptions) addFlags(c *command) {
+	c.Flags().StringVar(&o.key, "idempotency-key", "",
 		"any text; repeating the command with it writes nothing twice")
+	c.Flags().Uint64Var(&o.expect, expectFlag, 0,
+		"write only if the graph is at this revision, that of a query or write before")
 }
 
 // transact sends a request that a receipt answers, and prints it.
-func (c *command) transact(server *client, r request, key string) error {
-	if key != "" {
+func (c *command) transact(server *client, r request, opt *writeOptions) (*admin.Receipt, error) {
+	query := maps.Clone(opt.query)
+	if c.Flags().Changed(expectFlag) {
+		if query == nil {
+			query = url.Values{}
+		}
+		query.Set("expect_revision", strconv.FormatUint(opt.expect, 10))
+	}
+	if len(query) > 0 {
+		r.path += "?" + query.Encode()
+	}
+	if opt.key != "" {
 		r.header = maps.Clone(r.header)
 		if r.header == nil {
 			r.header = map[string]string{}
 		}
-		r.header["Idempotency-Key"] = key
+		r.header["Idempotency-Key"] = opt.key
 	}
-	var receipt admin.Receipt
-	body, err := server.get(c.Context(), r, &receipt)
+	receipt := new(admin.Receipt)
+	body, err := server.get(c.Context(), r, receipt)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if c.asJSON {
-		return c.printJSON(body)
+		return receipt, c.printJSON(body)
 	}
+	return receipt, c.printReceipt(receipt)
+}
+
+// printReceipt prints what was written, of several statements by each.
+func (c *command) printReceipt(r *admin.Receipt) error {
 	suffix := ""
-	if receipt.Replayed {
+	if r.Replayed {
 		suffix = " (written before, under the same idempotency key)"
 	}
-	return c.print("revision %d: %s inserted, %d deleted%s\n",
-		receipt.Revision, counted(receipt.Inserted, "row"), receipt.Deleted, suffix)
+	err := c.print("revision %d: %s inserted, %d deleted%s\n",
+		r.Revision, counted(r.Inserted, "row"), r.Deleted, suffix)
+	if len(r.Statements) < 2 || err != nil {
+		return err
+	}
+	for i, s := range r.Statements {
+		what := fmt.Sprintf("%s inserted, %d deleted", counted(s.Inserted, "row"), s.Deleted)
+		if s.Rows == 0 {
+			what = "no row met its condition"
+		}
+		if err := c.print("  statement %d: %s\n", i+1, what); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // counted spells a number with its noun: 1 row, 2 rows.
@@ -123,7 +168,7 @@ func counted(n int, noun string) string {
 }
 
 func loadCommand() *cobra.Command {
-	var key string
+	var opt writeOptions
 	var noHeader bool
 	c := newCommand("load GRAPH RELATION FILE", "Load a CSV file in one transaction",
 		`Load the rows of a CSV file, plain or gzip, in one transaction. The first line
@@ -142,17 +187,18 @@ column and reason, and then nothing is loaded. FILE may be - for standard input.
 			path := "/v1/graphs/" + url.PathEscape(args[0]) + "/relations/" +
 				url.PathEscape(args[1]) + "/rows"
 			if noHeader {
-				path += "?header=false"
+				opt.query = url.Values{"header": {"false"}}
 			}
-			return c.transact(server, request{
+			_, err = c.transact(server, request{
 				method: "POST", path: path, media: mediaOf(args[2]), body: fileReader{file},
 				// A refusal by key, graph or size comes before a large file is sent.
 				header: map[string]string{"Expect": "100-continue"},
-			}, key)
+			}, &opt)
+			return err
 		})
 	c.Flags().BoolVar(&noHeader, "no-header", false,
 		"the first line is data, not the columns' names")
-	idempotencyFlag(c, &key)
+	opt.addFlags(c)
 	return c.Command
 }
 
