@@ -106,9 +106,24 @@ func transformed(t *testing.T, source string) string {
 		}
 		s.names[d.demand], s.names[d.rows] = "?"+name.String(), name.String()
 	}
+	for key, p := range tr.failures {
+		s.names[p] = fmt.Sprintf("failed%d.%d", key.clause.Rule, key.stage)
+	}
+	others := 0
+	for _, p := range tr.predicates {
+		if s.names[p] == "" {
+			s.names[p] = fmt.Sprintf("between%d", others)
+			others++
+		}
+	}
 	n := &Network{predicates: tr.predicates, used: map[*relation.Index]bool{}}
 	n.connect(tr.rules)
 	var out strings.Builder
+	for id, l := range tr.levels {
+		if l == whole && c.Program.program.Relations[id].Derived {
+			fmt.Fprintln(&out, "whole:", c.Program.program.Relations[id].Name)
+		}
+	}
 	for _, r := range tr.rules {
 		fmt.Fprintln(&out, s.rule(r))
 		for i := range r.body {
@@ -122,7 +137,10 @@ func transformed(t *testing.T, source string) string {
 }
 
 func (s speller) operand(o operand) string {
-	if o.register < 0 {
+	switch o.register {
+	case anything:
+		return "_"
+	case constant:
 		return s.symbols.Value(o.constant).String()
 	}
 	return fmt.Sprintf("V%d", o.register)
@@ -133,7 +151,11 @@ func (s speller) atom(a atom) string {
 	for _, o := range a.terms {
 		terms = append(terms, s.operand(o))
 	}
-	return s.names[a.predicate] + "(" + strings.Join(terms, ", ") + ")"
+	not := ""
+	if a.negated {
+		not = "!"
+	}
+	return not + s.names[a.predicate] + "(" + strings.Join(terms, ", ") + ")"
 }
 
 func (s speller) filter(f filter) string {
@@ -149,7 +171,22 @@ func (s speller) rule(r *rule) string {
 	for _, f := range r.filters {
 		body = append(body, s.filter(f))
 	}
-	return s.atom(r.head) + " <- " + strings.Join(body, ", ")
+	for _, c := range r.computations {
+		body = append(body, s.computation(c))
+	}
+	text := s.atom(r.head) + " <- " + strings.Join(body, ", ")
+	if r.computations != nil {
+		text += " or " + s.atom(r.failure)
+	}
+	return text
+}
+
+func (s speller) computation(c computation) string {
+	var args []string
+	for _, o := range c.args {
+		args = append(args, s.operand(o))
+	}
+	return fmt.Sprintf("V%d = %s(%s)", c.out, c.function.Name, strings.Join(args, ", "))
 }
 
 func (s speller) plan(p *plan) string {
@@ -160,6 +197,13 @@ func (s speller) plan(p *plan) string {
 		switch st.kind {
 		case stepFilter:
 			text = s.filter(st.filter)
+		case stepCompute:
+			text = s.computation(st.computation)
+		case stepAbsent:
+			text = "none in " + s.names[st.predicate]
+			if st.access == stepLookup {
+				text += fmt.Sprintf(" by %b", st.index.Columns())
+			}
 		case stepProbe:
 			text = "probe " + s.names[st.predicate]
 		case stepLookup:
@@ -176,6 +220,9 @@ func (s speller) plan(p *plan) string {
 		steps = append(steps, text)
 	}
 	text := strings.Join(steps, "; ")
+	if p.flips {
+		text = "not: " + text
+	}
 	if p.other != nil {
 		text += " | " + s.plan(p.other)
 	}
