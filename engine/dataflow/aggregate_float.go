@@ -11,8 +11,10 @@ import (
 // taken out leaves nothing behind. Blocks of limbs come in a few sizes and are
 // used again; there are no pointers.
 type floatSums struct {
-	limbs   []uint64 // limbs[0] is unused: references are never 0
+	chunks  [][]uint64
+	used    int // limbs of the last chunk
 	free    [len(floatLimbs)]uint32
+	live    int
 	scratch [floatLimbsMax + 2]uint64
 }
 
@@ -24,6 +26,11 @@ const (
 	// The top limb of a window stays within this magnitude: additions into it are
 	// below 2^54, and widen the window before they could overflow it.
 	floatTopMax = 1 << 62
+
+	// Only the first chunk is ever recopied, while it is smaller than the others.
+	floatChunkBits  = 13
+	floatChunkLimbs = 1 << floatChunkBits
+	floatFirstLimbs = 32
 )
 
 // floatLimbs are the sizes of windows.
@@ -32,39 +39,67 @@ var floatLimbs = [...]int{2, 4, 8, 16, floatLimbsMax}
 // A sum is a word, its lowest limb's number and its class, and then the limbs.
 const floatClassShift = 8
 
+// alloc returns a sum of 0 that is not shaped yet.
 func (f *floatSums) alloc(class int) uint32 {
+	f.live++
 	size := 1 + floatLimbs[class]
-	if at := f.free[class]; at != 0 {
-		f.free[class] = uint32(f.limbs[at])
-		clear(f.limbs[at : int(at)+size])
-		return at
+	if ref := f.free[class]; ref != 0 {
+		f.free[class] = uint32(f.at(ref)[0])
+		clear(f.at(ref)[:size])
+		return ref
 	}
-	at := max(len(f.limbs), 1)
-	if at+size > math.MaxUint32 {
+	last := len(f.chunks) - 1
+	switch {
+	case last < 0 || f.used+size > floatChunkLimbs:
+		limbs := floatChunkLimbs
+		if last < 0 {
+			limbs = max(floatFirstLimbs, size)
+		}
+		f.chunks = append(f.chunks, make([]uint64, limbs))
+		f.used = 0
+		last++
+	case f.used+size > len(f.chunks[last]):
+		limbs := min(max(2*len(f.chunks[last]), f.used+size), floatChunkLimbs)
+		grown := make([]uint64, limbs)
+		copy(grown, f.chunks[last])
+		f.chunks[last] = grown
+	}
+	at := last<<floatChunkBits + f.used
+	if at >= math.MaxUint32 {
 		panic("dataflow: too many sums of floats")
 	}
-	for len(f.limbs) < at+size {
-		f.limbs = append(f.limbs, 0)
-	}
-	return uint32(at)
+	f.used += size
+	return uint32(at) + 1 // references are never 0
 }
 
-// release gives a sum back; 0 is none.
+// release gives a sum back; 0 is none. With the last one goes the memory of many.
 func (f *floatSums) release(ref uint32) {
-	if ref != 0 {
-		_, class := f.shape(ref)
-		f.limbs[ref] = uint64(f.free[class])
-		f.free[class] = ref
+	if ref == 0 {
+		return
 	}
+	if f.live--; f.live == 0 && len(f.chunks) > 1 {
+		*f = floatSums{}
+		return
+	}
+	_, class := f.shape(ref)
+	f.at(ref)[0] = uint64(f.free[class])
+	f.free[class] = ref
+}
+
+// at returns the limbs from a sum's first word to the end of its chunk. The slice is
+// valid until the next alloc.
+func (f *floatSums) at(ref uint32) []uint64 {
+	ref--
+	return f.chunks[ref>>floatChunkBits][ref&(floatChunkLimbs-1):]
 }
 
 func (f *floatSums) shape(ref uint32) (low, class int) {
-	word := f.limbs[ref]
+	word := f.at(ref)[0]
 	return int(word & (1<<floatClassShift - 1)), int(word >> floatClassShift)
 }
 
 func (f *floatSums) window(ref uint32, class int) []uint64 {
-	return f.limbs[ref+1 : int(ref)+1+floatLimbs[class]]
+	return f.at(ref)[1 : 1+floatLimbs[class]]
 }
 
 // add adds x to a sum (0: one that is not made yet), or takes it away, and returns
@@ -82,7 +117,7 @@ func (f *floatSums) add(ref uint32, x float64, take bool) uint32 {
 	hi, lo := bits.Mul64(mantissa, 1<<(place%64))
 	if ref == 0 {
 		ref = f.alloc(0)
-		f.limbs[ref] = uint64(limb)
+		f.at(ref)[0] = uint64(limb)
 	}
 	low, class := f.shape(ref)
 	if top := low + floatLimbs[class] - 1; limb < low || limb+1 > top {
@@ -119,7 +154,7 @@ func (f *floatSums) widen(ref uint32, low, top int) uint32 {
 	}
 	low = min(low, floatLimbsMax-floatLimbs[class])
 	to := f.alloc(class)
-	f.limbs[to] = uint64(low) | uint64(class)<<floatClassShift
+	f.at(to)[0] = uint64(low) | uint64(class)<<floatClassShift
 	oldLow, oldClass := f.shape(ref)
 	old, w := f.window(ref, oldClass), f.window(to, class)
 	n := copy(w[oldLow-low:], old)
@@ -152,7 +187,13 @@ func (f *floatSums) quotient(ref uint32, divisor uint64) (float64, bool) {
 }
 
 // bytes returns the memory of all sums.
-func (f *floatSums) bytes() int { return 8 * cap(f.limbs) }
+func (f *floatSums) bytes() int {
+	n := 0
+	for _, c := range f.chunks {
+		n += 8 * len(c)
+	}
+	return n
+}
 
 func negate(number []uint64) {
 	carry := uint64(1)

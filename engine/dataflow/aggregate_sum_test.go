@@ -68,8 +68,8 @@ func TestFloatSums(t *testing.T) {
 		}
 		sums.release(ref)
 	}
-	if n := len(sums.limbs); n > 200 {
-		t.Errorf("the sums hold %d limbs after all are gone", n)
+	if n := sums.bytes(); n > 4096 {
+		t.Errorf("the sums hold %d bytes after all are gone", n)
 	}
 }
 
@@ -171,5 +171,25 @@ func TestFloatSumsDoNotAllocate(t *testing.T) {
 		sums.release(sums.add(0, 2, false))
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestFloatSumsGiveBackMemory makes sums that fill many chunks.
+func TestFloatSumsGiveBackMemory(t *testing.T) {
+	var sums floatSums
+	refs := make([]uint32, 20000)
+	for i := range refs {
+		refs[i] = sums.add(sums.add(0, float64(i), false), 1e30, false)
+	}
+	for i, ref := range refs {
+		if got, _ := sums.quotient(sums.add(ref, 1e30, true), 1); got != float64(i) {
+			t.Fatalf("sum %d is %v", i, got)
+		}
+	}
+	for _, ref := range refs {
+		sums.release(ref)
+	}
+	if n := sums.bytes(); n != 0 {
+		t.Errorf("the sums hold %d bytes after all are gone", n)
 	}
 }

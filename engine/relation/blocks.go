@@ -8,6 +8,7 @@ type blocks struct {
 	chunks [][]uint32
 	used   int      // words of the last chunk
 	free   []uint32 // the first free block of each class; the link is in its first word
+	live   int      // blocks that are not free
 }
 
 const (
@@ -29,6 +30,7 @@ func (b *blocks) at(ref uint32) []uint32 {
 
 // alloc returns a block, which is not cleared. References are never 0.
 func (b *blocks) alloc(class int) uint32 {
+	b.live++
 	if ref := b.free[class]; ref != 0 {
 		b.free[class] = b.at(ref)[0]
 		return ref
@@ -58,8 +60,12 @@ func (b *blocks) alloc(class int) uint32 {
 	return uint32(at/2) + 1
 }
 
-// release gives a block back.
+// release gives a block back. With the last one goes the memory of a large arena.
 func (b *blocks) release(ref uint32, class int) {
+	if b.live--; b.live == 0 && len(b.chunks) > 1 {
+		*b = newBlocks(b.sizes)
+		return
+	}
 	b.at(ref)[0] = b.free[class]
 	b.free[class] = ref
 }

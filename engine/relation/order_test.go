@@ -189,6 +189,15 @@ func TestOrderKeepsItsMemory(t *testing.T) {
 	if root != 0 {
 		t.Error("an empty sequence has a root")
 	}
+	for i := range 60000 {
+		put(i)
+	}
+	for len(queue) > 0 {
+		take(len(queue) - 1)
+	}
+	if n := o.Bytes(); n != 0 {
+		t.Errorf("empty sequences take %d bytes", n)
+	}
 }
 
 func BenchmarkOrder(b *testing.B) {
