@@ -246,7 +246,7 @@ func (n *Network) indexInstead(s *step) bool {
 		if n.stop {
 			return false
 		}
-		ix = table.Detached(s.wanted)
+		ix = table.Detached(s.wanted, relation.Now, nil)
 		if n.detached == nil {
 			n.detached = make(map[detachedKey]*relation.Index)
 		}

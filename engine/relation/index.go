@@ -2,6 +2,7 @@ package relation
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -35,6 +36,8 @@ type Index struct {
 	// a deletion load anyway. A detached index has none: back is 0.
 	next store
 	back int
+	// forgotten says that only pinned readers may still use the index.
+	forgotten bool
 }
 
 // Index returns the relation's index on these columns (at least one, and not all
@@ -43,6 +46,7 @@ type Index struct {
 func (r *Relation) Index(set Columns) *Index {
 	for _, ix := range r.indexes {
 		if ix.set == set {
+			ix.forgotten = false
 			return ix
 		}
 	}
@@ -50,17 +54,35 @@ func (r *Relation) Index(set Columns) *Index {
 	ix.back = r.stride
 	r.indexes = append(r.indexes, ix)
 	r.layOut()
-	ix.fill()
+	for id := range RowID(r.made) {
+		if r.Flags(id)&(Visible|lingering) != 0 {
+			ix.link(id, r.Row(id))
+		}
+	}
 	return ix
 }
 
-// Detached makes an index from the visible rows that later changes of the
-// relation do not maintain: it is valid until the next of them.
-func (r *Relation) Detached(set Columns) *Index {
+// Detached makes an index from the rows visible at a pin that later changes of the
+// relation do not maintain: it is valid until the pin ends, or that of Now until the
+// next change. It calls pause, if not nil, now and then.
+func (r *Relation) Detached(set Columns, p Pin, pause func()) *Index {
 	ix := r.newIndex(set)
-	ix.fill()
+	end := RowID(r.MadeAt(p))
+	for from := RowID(0); from < end; from += detachedRows {
+		for id := from; id < min(from+detachedRows, end); id++ {
+			if r.VisibleAt(id, p) {
+				ix.link(id, r.Row(id))
+			}
+		}
+		if pause != nil {
+			pause()
+		}
+	}
 	return ix
 }
+
+// detachedRows are linked between two pauses.
+const detachedRows = 256
 
 func (r *Relation) newIndex(set Columns) *Index {
 	ix := &Index{relation: r, set: set, heads: newTable(), next: store{stride: 1}}
@@ -73,14 +95,6 @@ func (r *Relation) newIndex(set Columns) *Index {
 		ix.next.addChunk(len(c) / r.stride)
 	}
 	return ix
-}
-
-// fill links the visible rows.
-func (ix *Index) fill() {
-	r := ix.relation
-	for id, ok := r.NextVisible(0); ok; id, ok = r.NextVisible(id + 1) {
-		ix.link(id, r.Row(id))
-	}
 }
 
 // layOut gives the backward references of the present indexes their places, one
@@ -105,7 +119,7 @@ func (r *Relation) layOut() {
 		}
 		r.chunks[i] = chunk
 	}
-	r.stride = stride
+	r.stride, r.holes = stride, false
 }
 
 // BestIndex returns the index that uses most of the given columns and no other,
@@ -113,26 +127,33 @@ func (r *Relation) layOut() {
 func (r *Relation) BestIndex(bound Columns) *Index {
 	var best *Index
 	for _, ix := range r.indexes {
-		if ix.set&^bound == 0 && (best == nil || ix.set.Len() > best.set.Len()) {
+		if ix.set&^bound == 0 && !ix.forgotten &&
+			(best == nil || ix.set.Len() > best.set.Len()) {
 			best = ix
 		}
 	}
 	return best
 }
 
-// KeepIndexes forgets the indexes that keep refuses.
+// KeepIndexes forgets the indexes that keep refuses. They stay for pinned readers
+// until there is no pin.
 func (r *Relation) KeepIndexes(keep func(*Index) bool) {
-	kept := r.indexes[:0]
 	for _, ix := range r.indexes {
-		if keep(ix) {
-			kept = append(kept, ix)
+		ix.forgotten = !keep(ix)
+	}
+	if r.deferring == 0 {
+		r.dropForgotten()
+		if r.holes {
+			r.layOut()
 		}
 	}
-	dropped := len(r.indexes) - len(kept)
-	clear(r.indexes[len(kept):])
-	if r.indexes = kept; dropped > 0 {
-		r.layOut()
-	}
+}
+
+// dropForgotten ends the forgotten indexes; their words in the rows remain.
+func (r *Relation) dropForgotten() {
+	had := len(r.indexes)
+	r.indexes = slices.DeleteFunc(r.indexes, func(ix *Index) bool { return ix.forgotten })
+	r.holes = r.holes || len(r.indexes) < had
 }
 
 // Columns returns the columns of the index's key.
@@ -141,6 +162,36 @@ func (ix *Index) Columns() Columns { return ix.set }
 // First returns the place of the first row whose cells at the index's columns, in
 // ascending order, are key. The list's order is that of insertion, newest first.
 func (ix *Index) First(key []value.ID) Ref {
+	at := ix.FirstLinked(key)
+	if at != 0 && ix.relation.lingerers > 0 {
+		return ix.skip(at)
+	}
+	return at
+}
+
+// Next returns the place after at, which must not be the end.
+func (ix *Index) Next(at Ref) Ref {
+	at = ix.NextLinked(at)
+	if at != 0 && ix.relation.lingerers > 0 {
+		return ix.skip(at)
+	}
+	return at
+}
+
+// skip returns at, or the first place after it, whose row is visible.
+func (ix *Index) skip(at Ref) Ref {
+	if ix.back == 0 {
+		return at // the rows of a detached index are visible at its pin
+	}
+	for at != 0 && !ix.relation.IsVisible(at.Row()) {
+		at = ix.NextLinked(at)
+	}
+	return at
+}
+
+// FirstLinked is First for a reader of a pin: the list holds all rows visible at it,
+// and others.
+func (ix *Index) FirstLinked(key []value.ID) Ref {
 	hash := hashCells(key)
 	s, i := ix.heads.segmentOf(hash)
 probe:
@@ -163,10 +214,8 @@ probe:
 	}
 }
 
-// Next returns the place after at, which must not be the end.
-func (ix *Index) Next(at Ref) Ref {
-	return Ref(*ix.after(uint32(at)))
-}
+// NextLinked is Next for a reader of a pin.
+func (ix *Index) NextLinked(at Ref) Ref { return Ref(*ix.after(uint32(at))) }
 
 // after returns where the reference of the row after ref stands.
 func (ix *Index) after(ref uint32) *value.ID {

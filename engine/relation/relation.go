@@ -7,6 +7,9 @@
 // A row has an identity (RowID) from Add until Drop, and is visible in between
 // from Show until Hide. Only visible rows are in indexes and met by scans, so
 // that an evaluator may hold rows whose presence is not decided yet.
+//
+// A state can be pinned, and then be read piece by piece while the relation goes on
+// changing: see Pin.
 package relation
 
 import "github.com/heddle-live/heddle/engine/value"
@@ -17,12 +20,16 @@ type RowID uint32
 // RowsMax is the number of rows that one relation can hold.
 const RowsMax = 1<<32 - 2
 
-// Flags are one bit each. Visible belongs to this package; the other 31 bits are
-// its caller's, and are zero in a new row.
+// Flags are one bit each. Visible and the bits outside CallerFlags belong to this
+// package; the others are its caller's, and are zero in a new row.
 type Flags uint32
 
-// Visible marks the rows that indexes and scans meet. Only Show and Hide change it.
-const Visible Flags = 1
+const (
+	// Visible marks the rows that indexes and scans meet. Only Show and Hide change it.
+	Visible Flags = 1
+	// CallerFlags are those that the caller may set and clear.
+	CallerFlags Flags = 1<<14 - 2
+)
 
 const (
 	chunkBits = 16
@@ -43,6 +50,17 @@ type Relation struct {
 	visible int
 	set     table
 	indexes []*Index
+	holes   bool // records have words of indexes that are no more
+	symbols Symbols
+	pinned
+}
+
+// Symbols counts the uses of ids.
+type Symbols interface {
+	// RetainRow counts one use more of each of the ids.
+	RetainRow(ids []value.ID)
+	// ReleaseRow ends that many uses.
+	ReleaseRow(ids []value.ID)
 }
 
 // New returns an empty relation of the given arity; only the first 64 columns can
@@ -52,6 +70,15 @@ func New(arity, counters int) *Relation {
 	return &Relation{
 		arity: arity, fixed: fixed, store: store{stride: fixed}, set: newTable(),
 	}
+}
+
+// Retain makes every row retain its cells from Add until it is dropped and no pin
+// needs it any more. The relation must be empty.
+func (r *Relation) Retain(s Symbols) {
+	if r.rows > 0 {
+		panic("relation: rows that are there already retain nothing")
+	}
+	r.symbols = s
 }
 
 // Arity returns the number of cells of each row.
@@ -101,7 +128,11 @@ func (r *Relation) SetCounter(id RowID, c int, n uint64) {
 // Find returns the row with these cells, visible or not, and false if there is
 // none. len(row) must be the arity.
 func (r *Relation) Find(row []value.ID) (RowID, bool) {
-	return r.find(hashCells(row), row)
+	id, ok := r.find(hashCells(row), row)
+	if ok && r.lingerers > 0 && r.Flags(id)&dropped != 0 {
+		return 0, false
+	}
+	return id, ok
 }
 
 func (r *Relation) find(hash uint32, row []value.ID) (RowID, bool) {
@@ -135,14 +166,15 @@ func equalCells(a, b []value.ID) bool {
 func (r *Relation) Add(row []value.ID) (id RowID, made bool) {
 	hash := hashCells(row)
 	if id, ok := r.find(hash, row); ok {
-		return id, false
+		return id, r.lingerers > 0 && r.revive(id)
 	}
 	id = r.newRow()
-	rec := r.record(id)
-	copy(rec, row)
-	clear(rec[r.arity:r.fixed])
+	copy(r.record(id), row) // a free record is clear, but for what pins know of its id
 	r.set.insert(hash, uint32(id)+1)
 	r.rows++
+	if r.symbols != nil {
+		r.symbols.RetainRow(row)
+	}
 	return id, true
 }
 
@@ -184,12 +216,27 @@ func (r *Relation) newRow() RowID {
 // Drop forgets a row, which must be invisible. Its id will be used again.
 func (r *Relation) Drop(id RowID) {
 	rec := r.record(id)
-	if Flags(rec[r.arity])&Visible != 0 {
-		panic("relation: drop of a visible row")
+	if flags := Flags(rec[r.arity]); flags&(Visible|lingering) != 0 {
+		if flags&Visible != 0 {
+			panic("relation: drop of a visible row")
+		}
+		rec[r.arity] = value.ID(flags&^CallerFlags | dropped)
+		clear(rec[r.arity+1 : r.fixed])
+		return
+	}
+	r.drop(id, rec)
+}
+
+// drop forgets a row that no list links.
+func (r *Relation) drop(id RowID, rec []value.ID) {
+	if r.symbols != nil {
+		r.symbols.ReleaseRow(rec[:r.arity])
 	}
 	s, i := r.set.find(hashCells(rec[:r.arity]), uint32(id)+1)
 	s.removeAt(i)
+	known := Flags(rec[r.arity]) & knownMask
 	clear(rec[:r.fixed])
+	rec[r.arity] = value.ID(known)
 	if r.arity > 0 {
 		rec[0] = value.ID(r.free)
 	}
@@ -213,6 +260,9 @@ func (r *Relation) Show(id RowID) {
 	if Flags(rec[r.arity])&Visible != 0 {
 		panic("relation: show of a visible row")
 	}
+	if r.deferring != 0 && r.showPinned(id, rec) {
+		return
+	}
 	rec[r.arity] |= value.ID(Visible)
 	r.visible++
 	for _, ix := range r.indexes {
@@ -226,8 +276,15 @@ func (r *Relation) Hide(id RowID) {
 	if Flags(rec[r.arity])&Visible == 0 {
 		panic("relation: hide of an invisible row")
 	}
+	if r.deferring != 0 && r.hidePinned(id, rec) {
+		return
+	}
 	rec[r.arity] &^= value.ID(Visible)
 	r.visible--
+	r.unlink(id, rec)
+}
+
+func (r *Relation) unlink(id RowID, rec []value.ID) {
 	for _, ix := range r.indexes {
 		ix.unlink(id, rec[:r.arity])
 	}
@@ -270,7 +327,7 @@ func (r *Relation) NextMatch(from RowID, column int, cell value.ID) (RowID, bool
 // Bytes returns the memory that the relation and its indexes hold, without what
 // the allocator adds.
 func (r *Relation) Bytes() int {
-	n := r.set.bytes() + r.store.bytes()
+	n := r.set.bytes() + r.store.bytes() + r.pinned.bytes()
 	for _, ix := range r.indexes {
 		n += ix.bytes()
 	}

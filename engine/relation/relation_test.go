@@ -137,7 +137,7 @@ func compareAll(t *testing.T, r *Relation, rows model, sets []Columns) {
 		t.Errorf("%d visible rows, %d scanned, want %d", r.Len(), scanned, visible)
 	}
 	for _, set := range sets {
-		for _, ix := range []*Index{r.Index(set), r.Detached(set)} {
+		for _, ix := range []*Index{r.Index(set), r.Detached(set, Now, nil)} {
 			compareIndex(t, r, ix, rows)
 		}
 	}
