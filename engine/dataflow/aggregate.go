@@ -81,6 +81,10 @@ type distinct struct {
 
 const distinctShift = 32
 
+// orderSteps is what a row that goes into an order, or out of it, counts for a limited
+// evaluation.
+const orderSteps = 4
+
 // inlineIntMax is where ids stop being the ints that they stand for; see value.ID.
 const inlineIntMax = 1 << 31
 
@@ -110,6 +114,7 @@ func (n *Network) feed(p *predicate, row []value.ID) {
 	}
 	for _, d := range a.values {
 		if row[d.arg] != a.null {
+			n.count(orderSteps)
 			n.keep(d.change(p.table, id, row[d.arg], n.sign))
 		}
 	}

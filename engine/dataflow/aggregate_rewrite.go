@@ -96,7 +96,7 @@ func (t *transformer) grouped(g aggregating) error {
 	a.output = sink{predicate: output, row: make([]value.ID, output.arity)}
 	failure := t.failed(failureKey{g.name, aggregateStage}, len(g.group))
 	a.failed = sink{predicate: failure, row: make([]value.ID, failure.arity)}
-	a.plan = &plan{rule: &rule{clause: g.name}}
+	a.plan = namedPlan(g.name)
 	g.head = atom{predicate: source, terms: terms}
 	g.aggregates = true
 	return t.clause(g.clause)
@@ -109,6 +109,10 @@ func (g *aggregating) variable(arg analysis.Term) analysis.Variable {
 	}
 	return g.body.Variables[arg.Var]
 }
+
+// namedPlan returns a plan for what a clause derives without one. It has no premises
+// inside a recursive component.
+func namedPlan(name Clause) *plan { return &plan{rule: &rule{clause: name}} }
 
 // column plans the state that an aggregate of cell arg needs.
 func (a *aggregation) column(kind analysis.AggregateKind, arg int, v analysis.Variable) aggregated {
@@ -178,7 +182,7 @@ func (t *transformer) chosen(g aggregating) error {
 	if column.Kind == analysis.WithinRadius {
 		return t.clause(g.clause)
 	}
-	w := &window{last: clampRank(column.K)}
+	w := &window{last: clampRank(column.K), plan: namedPlan(g.name)}
 	for c, from := range g.from {
 		if from >= 0 {
 			w.group = append(w.group, c)
@@ -208,6 +212,7 @@ func (t *transformer) limit(g *goal, q *analysis.Query) {
 		return
 	}
 	w := &window{first: clampRank(int64(q.Offset))}
+	w.plan = namedPlan(Clause{Rule: -1, Goal: g.result.goal})
 	w.last = clampRank(int64(w.first) + int64(q.Limit))
 	parameters := len(q.Parameters)
 	for c := range parameters {

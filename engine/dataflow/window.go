@@ -16,12 +16,14 @@ type window struct {
 	groups      *relation.Relation // its only counter holds the root of the sequence
 	order       *relation.Order
 	key         []value.ID // scratch
+	plan        *plan      // the running one meanwhile, for its clause
 }
 
 // settleWindow brings the visibility of rows in line with the queued rows' counts.
 // Each row that comes or goes moves at most one row into the window and one out of
 // it; these join the queue, and rows are shown and hidden when all have moved.
 func (n *Network) settleWindow(p *predicate) {
+	n.plan = p.window.plan
 	for i, end := 0, len(p.queue); i < end; i++ {
 		id := p.queue[i]
 		isDerived := p.table.Counter(id, 0) != 0
@@ -31,12 +33,16 @@ func (n *Network) settleWindow(p *predicate) {
 		case !isDerived && isOrdered:
 			n.leaveOrder(p, id)
 		}
+		if n.stop {
+			return // the queue is as it was, and the rows looked at need nothing more
+		}
 	}
 	n.settleCounted(p)
 }
 
 func (n *Network) enterOrder(p *predicate, id relation.RowID) {
 	w, table := p.window, p.table
+	n.count(orderSteps)
 	table.SetFlags(id, ordered)
 	group, _ := w.groups.Add(w.keyOf(table, id))
 	root, rank := w.order.Insert(relation.Root(w.groups.Counter(group, 0)), id)
@@ -57,6 +63,7 @@ func (n *Network) enterOrder(p *predicate, id relation.RowID) {
 
 func (n *Network) leaveOrder(p *predicate, id relation.RowID) {
 	w, table := p.window, p.table
+	n.count(orderSteps)
 	table.ClearFlags(id, ordered)
 	group, ok := w.groups.Find(w.keyOf(table, id))
 	if !ok {
