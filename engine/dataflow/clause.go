@@ -227,9 +227,11 @@ func (w *rewriter) cut(s int) {
 // Failing bindings are told and counted whole.
 func (w *rewriter) needed(s int) []bool {
 	needed := make([]bool, len(w.bound))
+	given := make(boundSet, len(w.bound)) // what only demand binds is of no stage
+	given.bind(w.demand)
 	use := func(terms ...operand) {
 		for _, o := range terms {
-			if o.register >= 0 && w.stages.variables[o.register] <= s {
+			if o.register >= 0 && (w.stages.variables[o.register] <= s || given[o.register]) {
 				needed[o.register] = true
 			}
 		}

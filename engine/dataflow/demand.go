@@ -197,26 +197,38 @@ func (t *transformer) finish(goals []*analysis.Query) error {
 		if t.levels[p.relation] == whole {
 			t.demandWhole(d.demand, p.relation, goals)
 		}
-		for _, i := range t.prepared.clauses[p.relation] {
-			r := &t.program.Rules[i]
-			head, err := t.operands(headTerms(r))
-			if err != nil {
-				return err
-			}
-			c := clause{
-				name:   Clause{Rule: i, Goal: -1},
-				head:   atom{predicate: d.rows, terms: head},
-				demand: atom{predicate: d.demand, terms: boundTerms(head, p.bound)},
-				body:   &r.Body, group: t.prepared.components[p.relation], free: p.bound == 0,
-			}
-			if r.Aggregates != nil {
-				err = t.aggregated(c, r, len(t.prepared.clauses[p.relation]) == 1)
-			} else {
-				err = t.clause(c)
-			}
-			if err != nil {
-				return err
-			}
+		add := t.defined
+		if t.isFactored(p) {
+			add = t.factored
+		}
+		if err := add(p, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// defined adds the rules of a pattern, clause by clause.
+func (t *transformer) defined(p pattern, d demanded) error {
+	for _, i := range t.prepared.clauses[p.relation] {
+		r := &t.program.Rules[i]
+		head, err := t.operands(headTerms(r))
+		if err != nil {
+			return err
+		}
+		c := clause{
+			name:   Clause{Rule: i, Goal: -1},
+			head:   atom{predicate: d.rows, terms: head},
+			demand: atom{predicate: d.demand, terms: boundTerms(head, p.bound)},
+			body:   &r.Body, group: t.prepared.components[p.relation], free: p.bound == 0,
+		}
+		if r.Aggregates != nil {
+			err = t.aggregated(c, r, len(t.prepared.clauses[p.relation]) == 1)
+		} else {
+			err = t.clause(c)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

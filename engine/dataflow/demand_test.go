@@ -259,3 +259,33 @@ func TestPatternsAreBounded(t *testing.T) {
 		t.Errorf("%d patterns, want %d and the free one", n, patternsMax)
 	}
 }
+
+// TestRightLinearIsNotQuadratic asks for what one node of a cycle reaches by a
+// right-linear rule.
+func TestRightLinearIsNotQuadratic(t *testing.T) {
+	const nodes = 300
+	c := config(t, `
++edge(src: int, dst: int)
+path(X, Y) <- edge(X, Y)
+path(X, Z) <- edge(X, Y), path(Y, Z)
+view from($x: int) := ?path($x, Y)
+`)
+	n, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := c.Program.program.RelationNamed("edge")
+	for i := range value.ID(nodes) {
+		n.Insert(id, []value.ID{i, (i + 1) % nodes})
+	}
+	n.Demand(0, []value.ID{7})
+	if _, _, err := n.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	if rows := n.Result(0).Len(); rows != nodes {
+		t.Errorf("%d rows, want %d", rows, nodes)
+	}
+	if rows := n.DerivedRows(); rows > 4*nodes {
+		t.Errorf("%d derived rows for a result of %d", rows, nodes)
+	}
+}

@@ -155,6 +155,10 @@ func (g *programs) rule(id analysis.RelationID, columns int) analysis.Rule {
 	r := analysis.Rule{Head: analysis.Atom{Relation: id}}
 	aggregates := g.IntN(5) == 0
 	stratum := g.stratum[id]
+	if columns > 1 && g.IntN(4) == 0 {
+		g.rightLinear(&r, stratum)
+		return r
+	}
 	if aggregates {
 		stratum--
 	}
@@ -188,6 +192,33 @@ func (g *programs) rule(id analysis.RelationID, columns int) analysis.Rule {
 		}
 	}
 	return r
+}
+
+// rightLinear makes a recursive clause that hands some of the head's columns on.
+func (g *programs) rightLinear(r *analysis.Rule, stratum int) {
+	b := &r.Body
+	for range 4 {
+		b.Variables = append(b.Variables,
+			analysis.Variable{Name: "X", Type: value.Int, Nullable: true})
+	}
+	for range 1 + g.IntN(2) {
+		g.atom(b, max(stratum-1, 0))
+	}
+	if g.IntN(3) == 0 {
+		g.negation(b, max(stratum-1, 0))
+	}
+	a := analysis.Atom{Relation: r.Head.Relation}
+	for range g.program.Relations[r.Head.Relation].Columns {
+		if g.IntN(2) == 0 {
+			z := analysis.Term{Var: len(b.Variables)}
+			b.Variables = append(b.Variables,
+				analysis.Variable{Name: "X", Type: value.Int, Nullable: true})
+			r.Head.Terms, a.Terms = append(r.Head.Terms, z), append(a.Terms, z)
+		} else {
+			r.Head.Terms, a.Terms = append(r.Head.Terms, g.bound(b)), append(a.Terms, g.bound(b))
+		}
+	}
+	b.Atoms = append(b.Atoms, a)
 }
 
 func (g *programs) relation(name string, isDerived bool, stratum int) {
@@ -369,6 +400,12 @@ func runRandom(seed uint64, steps int) (err error) {
 		randomCounts["whole"]++
 	} else if slices.Max(r.network.levels) > 0 {
 		randomCounts["early"]++
+	}
+	if slices.ContainsFunc(r.network.predicates, func(p *predicate) bool {
+		return p.kind == demand && p.of >= 0 &&
+			p.arity > len(r.program.Relations[p.of].Columns)-1 && p.component.recursive
+	}) {
+		randomCounts["factored"]++
 	}
 	for range steps {
 		if err := r.step(c); err != nil {
