@@ -46,13 +46,20 @@ type Config struct {
 	// derived relations. A network that is not transient maintains them.
 	Tables []*relation.Relation
 	Goals  []*analysis.Query
+	// Uses, if not nil, counts what the rows of the network's own tables and the
+	// constants of its program hold. That of the base tables is the caller's matter.
+	Uses relation.Symbols
 	// OnResult, if not nil, is called for each row of a goal's result after it
 	// became visible or invisible. It must not change the network.
 	OnResult func(goal int, row relation.RowID)
 	// Transient says that the network is for one evaluation: it takes demand once
 	// and no base changes, and makes no index on a base table unless scans would
-	// cost more. The tables must not change during its life.
+	// cost more. The tables must not change during its life, unless they are read
+	// through a pin.
 	Transient bool
+	// Pin is the state of the base tables that a transient network reads. They may
+	// change while Limits.Cancelled runs, if it is not Now.
+	Pin relation.Pin
 }
 
 // Network is a compiled program with all that is derived from its tables under
@@ -63,9 +70,12 @@ type Network struct {
 	symbols    Symbols
 	onResult   func(goal int, row relation.RowID)
 	transient  bool
+	pin        relation.Pin
 	predicates []*predicate
 	inputs     map[analysis.RelationID]*predicate
 	tables     []*relation.Relation
+	uses       relation.Symbols
+	constants  []value.ID // retained
 	components []*component
 	goals      []*goal
 	queries    []*analysis.Query // of the goals
@@ -107,14 +117,17 @@ type goal struct {
 // are those of Symbols. Unless it is transient, it adds the indexes that its plans
 // need to the tables; see KeepIndexes.
 func New(c Config) (*Network, error) {
-	t, err := transform(c)
+	compiling := c
+	constants := &recorder{Symbols: c.Symbols}
+	compiling.Symbols = constants
+	t, err := transform(compiling)
 	if err != nil {
 		return nil, err
 	}
 	n := &Network{
 		program: t.program, levels: t.levels, queries: c.Goals, clauses: t.prepared.clauses,
-		symbols: c.Symbols, onResult: c.OnResult,
-		transient: c.Transient, tables: c.Tables, goals: t.goals,
+		symbols: c.Symbols, uses: c.Uses, onResult: c.OnResult,
+		transient: c.Transient, pin: c.Pin, tables: c.Tables, goals: t.goals,
 		used: make(map[*relation.Index]bool),
 	}
 	if !c.Transient {
@@ -128,7 +141,44 @@ func New(c Config) (*Network, error) {
 	n.listFailures(t.failures)
 	n.connect(t.rules)
 	n.compile(t.rules)
+	if n.uses != nil {
+		n.constants = constants.ids
+		n.uses.RetainRow(n.constants)
+	}
 	return n, nil
+}
+
+// recorder remembers the ids that it gives.
+type recorder struct {
+	Symbols
+	ids []value.ID
+}
+
+func (r *recorder) ID(v value.Value) (value.ID, error) {
+	id, err := r.Symbols.ID(v)
+	r.ids = append(r.ids, id)
+	return id, err
+}
+
+// Abandon releases what the network's rows and constants hold, about rows of them at a
+// time, and reports whether there is more. Nothing else may be done with the network
+// once that has begun.
+func (n *Network) Abandon(rows int) (more bool) {
+	if n.uses == nil {
+		return false
+	}
+	n.uses.ReleaseRow(n.constants)
+	n.constants = nil
+	for ; len(n.predicates) > 0; n.predicates = n.predicates[1:] {
+		p := n.predicates[0]
+		if p.kind == base {
+			continue
+		}
+		if p.table.Abandon(rows) || p.window != nil && p.window.groups.Abandon(rows) {
+			return true
+		}
+	}
+	return false
 }
 
 // connected returns the component of each predicate, the number of components, and
@@ -186,6 +236,12 @@ func (n *Network) connect(rules []*rule) {
 			p.table = relation.New(p.arity, 1)
 		}
 		n.makeAggregates(p)
+		if n.uses != nil && p.kind != base {
+			p.table.Retain(n.uses)
+			if p.window != nil {
+				p.window.groups.Retain(n.uses)
+			}
+		}
 	}
 }
 
