@@ -48,6 +48,7 @@ type Detail struct {
 	ColumnName string `json:"column_name,omitempty" doc:"The relation's column"`
 	Expected   string `json:"expected,omitempty" doc:"What belongs there"`
 	Got        string `json:"got,omitempty" doc:"What was there, shortened"`
+	Rule       string `json:"rule,omitempty" doc:"The rule or view concerned"`
 	Part       string `json:"part,omitempty" doc:"The failing part of the server (readiness)"`
 }
 
@@ -192,6 +193,9 @@ func problemOf(err error) *Problem {
 		return newProblem(http.StatusBadRequest, "rows_invalid", "%s", row).
 			withErrors([]Detail{detail}, 1)
 	}
+	if budget, ok := errors.AsType[*engine.BudgetError](err); ok {
+		return budgetProblem(err, budget)
+	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
 			p := newProblem(s.status, s.code, "%s", err)
@@ -211,6 +215,27 @@ func lossProblem(loss *engine.DataLossError) *Problem {
 		withHint("keep the relation in the program, delete its rows first, " +
 			"or allow the loss with --allow-loss (?allow_loss)")
 	detail := Detail{Message: loss.Error(), Relation: loss.Relation}
+	return p.withErrors([]Detail{detail}, 1)
+}
+
+// budgetProblem says which limit was passed, and by which rule.
+func budgetProblem(err error, budget *engine.BudgetError) *Problem {
+	p := newProblem(http.StatusUnprocessableEntity, "query_too_expensive", "%s", err).
+		withHint("bind more arguments, or declare a view and watch it")
+	switch budget.Kind {
+	case engine.LimitCommitRows:
+		p.Code = "commit_rows"
+		p.Hint = "nothing was done; write less at once, or raise commit_rows in the server's " +
+			"configuration"
+	case engine.LimitGraphRows:
+		p.Code = "graph_rows"
+		p.Hint = "nothing was done; watch fewer keys, or raise graph_rows in the server's " +
+			"configuration"
+	}
+	if budget.Rule+budget.View == "" {
+		return p
+	}
+	detail := Detail{Message: budget.Unwrap().Error(), Rule: cmp.Or(budget.Rule, budget.View)}
 	return p.withErrors([]Detail{detail}, 1)
 }
 

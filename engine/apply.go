@@ -49,7 +49,7 @@ func checkValues(row []value.Value, columns []analysis.Column) error {
 // It returns how many rows entered and left, net. The operations must have passed
 // Check against the present program. Rows are copied.
 //
-// Only ErrFull can be returned; then nothing of the transaction is applied. A
+// Errors wrap ErrFull or are a *BudgetError; then nothing of the transaction remains. A
 // transaction of one row allocates nothing in the steady state, apart from what
 // new rows need.
 func (e *Engine) Apply(revision uint64, ops []analysis.Op) (inserted, deleted int, err error) {
@@ -57,11 +57,13 @@ func (e *Engine) Apply(revision uint64, ops []analysis.Op) (inserted, deleted in
 	if err := e.internOps(ops); err != nil {
 		return 0, 0, err
 	}
+	before := e.revision
 	e.begin(revision)
 	e.change(ops)
 	inserted, deleted, err = e.network.Settle()
 	if err != nil {
-		panic("engine: the main network has no limit and reached it")
+		e.refuse(before)
+		return 0, 0, named(err, e.program, e.goals)
 	}
 	e.applies++
 	e.spend(start)

@@ -44,8 +44,8 @@ func (f *family) watchedKeys() []*Key {
 // differ; the keys of other views are dead, and returned in the diff.
 //
 // A change that would lose rows returns a *DataLossError together with the diff
-// unless allowLoss is set. ErrFull is the only other error. After an error nothing
-// is changed. The seed facts of the program are not applied: they are a
+// unless allowLoss is set. Other errors wrap ErrFull or a *BudgetError of GraphRows.
+// After an error nothing is changed. The seed facts of the program are not applied: they are a
 // transaction like any other. For Changes a Deploy is the commit that follows the
 // last applied one.
 func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
@@ -125,7 +125,7 @@ func (e *Engine) prepare(p *analysis.Program, d *Diff) (*next, error) {
 		for i := range p.Views {
 			n.addFamily(&p.Views[i])
 		}
-		err = e.demandAgain(n, d)
+		err = e.demandAgain(n, p, d)
 	}
 	if err != nil {
 		if e.network != nil {
@@ -137,7 +137,7 @@ func (e *Engine) prepare(p *analysis.Program, d *Diff) (*next, error) {
 }
 
 // demandAgain asks the next network for the keys that stay watched.
-func (e *Engine) demandAgain(n *next, d *Diff) error {
+func (e *Engine) demandAgain(n *next, p *analysis.Program, d *Diff) error {
 	lost := make(map[*family]bool)
 	for _, k := range d.LostKeys {
 		lost[k.family] = true
@@ -155,8 +155,12 @@ func (e *Engine) demandAgain(n *next, d *Diff) error {
 			}
 		}
 	}
-	_, _, err := n.network.Settle()
-	return err
+	n.network.Limits(dataflow.Limits{Rows: e.limits.GraphRows})
+	if _, _, err := n.network.Settle(); err != nil {
+		return named(err, p, n.goals)
+	}
+	n.network.Limits(e.bounds(0))
+	return nil
 }
 
 // goals returns the queries of all parts of all views, in order.

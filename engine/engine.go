@@ -32,7 +32,7 @@ var (
 	ErrType = errors.New("wrong type")
 	// ErrStaleQuery says that a query was analysed against another program.
 	ErrStaleQuery = errors.New("the query was analysed against another program")
-	// ErrBudget says that a query took more steps than it may.
+	// ErrBudget says that an evaluation went past a limit; see BudgetError.
 	ErrBudget = dataflow.ErrBudget
 	// ErrCancelled says that a query was cancelled.
 	ErrCancelled = dataflow.ErrCancelled
@@ -47,6 +47,7 @@ type Engine struct {
 	clock     func() int64
 	symbols   *value.Interner
 	program   *analysis.Program
+	limits    Limits
 	prepared  *dataflow.Prepared
 	network   *dataflow.Network
 	tables    []*relation.Relation // of base relations, by RelationID

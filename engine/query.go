@@ -80,10 +80,12 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 			return out, err
 		}
 	}
-	network.Limit(opt.Budget, opt.Cancelled)
+	network.Limits(dataflow.Limits{
+		Steps: opt.Budget, Derivations: e.limits.CommitRows, Cancelled: opt.Cancelled,
+	})
 	network.Demand(0, key)
 	if _, _, err := network.Settle(); err != nil {
-		return out, fmt.Errorf("query: %w", err)
+		return out, fmt.Errorf("query: %w", named(err, e.program, nil))
 	}
 	out.choose(q, network.Result(0), network.Outputs(0), symbols, opt)
 	return out, nil

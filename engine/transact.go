@@ -3,7 +3,6 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
@@ -70,7 +69,7 @@ func IsPlain(statements []analysis.Statement) bool {
 // program.
 //
 // An error refuses the whole transaction, and nothing of it remains. It wraps ErrFull,
-// ErrBudget, ErrArity or ErrType; with several statements, or with one that asks, it
+// ErrBudget (see BudgetError), ErrArity or ErrType; with several statements, or with one that asks, it
 // is a *StatementError.
 func (e *Engine) Transact(revision uint64, statements []analysis.Statement,
 	parameters []value.Value, opt TransactOptions,
@@ -86,6 +85,7 @@ func (e *Engine) Transact(revision uint64, statements []analysis.Statement,
 	start := e.now()
 	t := transaction{engine: e, before: e.revision, parameters: parameters, budget: opt.Budget}
 	e.begin(revision)
+	e.network.Mark()
 	defer e.spend(start)
 	for i := range statements {
 		if err := t.do(&statements[i]); err != nil {
@@ -100,6 +100,7 @@ func (e *Engine) Transact(revision uint64, statements []analysis.Statement,
 			return Outcome{}, err
 		}
 	}
+	e.network.Forget()
 	e.applies++
 	return out, nil
 }
@@ -156,7 +157,7 @@ func (t *transaction) do(s *analysis.Statement) error {
 	e.change(ops)
 	inserted, deleted, err := e.network.Settle()
 	if err != nil {
-		panic("engine: the main network has no limit and reached it")
+		return named(err, e.program, e.goals)
 	}
 	t.statements = append(t.statements, StatementOutcome{rows, inserted, deleted})
 	return nil
@@ -256,21 +257,8 @@ func appendKey(dst []byte, id analysis.RelationID, row []value.ID) []byte {
 
 // takeBack undoes what was written.
 func (t *transaction) takeBack() {
-	e := t.engine
-	end := len(t.cells)
-	for _, op := range slices.Backward(t.written) {
-		row := t.cells[end-len(op.Row) : end]
-		end -= len(op.Row)
-		if id := e.relations[op.Relation]; op.Delete {
-			e.network.Insert(id, row)
-		} else {
-			e.network.Delete(id, row)
-		}
-	}
-	if _, _, err := e.network.Settle(); err != nil {
-		panic("engine: the main network has no limit and reached it")
-	}
-	e.refuse(t.before)
+	t.engine.network.Rollback()
+	t.engine.refuse(t.before)
 }
 
 // outcome sums up a transaction whose statements are done.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/dataflow"
 	"github.com/heddle-live/heddle/engine/relation"
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -113,8 +114,14 @@ func (k *Key) Columns(part int) []analysis.Column {
 // Watch begins to keep the result of a view at a key; Rows then gives it, and
 // Changes tells how it goes on. A key that is watched already is returned again,
 // and needs one more Unwatch. The values are copied. Its errors wrap
-// ErrUnknownView, ErrArity, ErrType or ErrFull.
+// ErrUnknownView, ErrArity, ErrType, ErrFull or ErrBudget, and nothing is kept then.
 func (e *Engine) Watch(view string, key []value.Value) (*Key, error) {
+	return e.WatchWithin(view, key, 0)
+}
+
+// WatchWithin is Watch within a budget of steps, as QueryOptions counts them; 0 is no
+// limit. A key that is watched already is always within it.
+func (e *Engine) WatchWithin(view string, key []value.Value, steps uint64) (*Key, error) {
 	f, ok := e.views[view]
 	if !ok {
 		return nil, fmt.Errorf("view %q: %w", view, ErrUnknownView)
@@ -139,11 +146,42 @@ func (e *Engine) Watch(view string, key []value.Value) (*Key, error) {
 	}
 	e.demand(k)
 	first := len(e.pending)
-	e.settleSilently(k)
-	e.takeAll(k)
+	e.network.Limits(e.bounds(steps))
+	err := e.settleSilently(k)
+	e.network.Limits(e.bounds(0))
+	if err == nil {
+		e.takeAll(k)
+	} else {
+		e.abandon(k)
+	}
 	e.pending = e.pending[:first]
 	e.trimPending()
+	if err != nil {
+		return nil, fmt.Errorf("view %q: %w", view, named(err, e.program, e.goals))
+	}
 	return k, nil
+}
+
+// abandon lets go of a key whose demand the network has given up.
+func (e *Engine) abandon(k *Key) {
+	e.release(k)
+	e.forget(k)
+	k.family.watched--
+	for i := range k.Parts() {
+		u := k.unitOf(i)
+		u.part.units[u.row] = nil
+	}
+}
+
+// release ends the hold on a key's unreported rows.
+func (e *Engine) release(k *Key) {
+	for i := range k.Parts() {
+		u := k.unitOf(i)
+		for at := u.pending; at != 0; at = e.pending[at-1].next {
+			e.network.Release(u.part.goal, e.pending[at-1].row)
+		}
+		u.pending = 0
+	}
 }
 
 const (
@@ -187,13 +225,11 @@ func (e *Engine) demand(k *Key) {
 
 // settleSilently carries changes of demand through the network: what they do to
 // results is a snapshot, not a change. With a key, only its result can change.
-func (e *Engine) settleSilently(k *Key) {
+func (e *Engine) settleSilently(k *Key) error {
 	e.silent, e.watching = true, k
 	_, _, err := e.network.Settle()
 	e.silent, e.watching = false, nil
-	if err != nil {
-		panic("engine: the main network has no limit and reached it")
-	}
+	return err
 }
 
 // Unwatch takes back one Watch. With the last one the key's rows go, and what
@@ -205,12 +241,7 @@ func (e *Engine) Unwatch(k *Key) {
 	if k.refs--; k.refs > 0 {
 		return
 	}
-	for i := range k.Parts() {
-		u := k.unitOf(i)
-		for at := u.pending; at != 0; at = e.pending[at-1].next {
-			e.network.Release(u.part.goal, e.pending[at-1].row)
-		}
-	}
+	e.release(k)
 	e.forget(k)
 	k.family.watched--
 	for i := range k.Parts() {
@@ -218,7 +249,11 @@ func (e *Engine) Unwatch(k *Key) {
 		u.part.units[u.row] = nil
 		e.network.Withdraw(u.part.goal, u.row)
 	}
-	e.settleSilently(k)
+	e.network.Limits(dataflow.Limits{})
+	if err := e.settleSilently(k); err != nil {
+		panic("engine: what a key needed does not go")
+	}
+	e.network.Limits(e.bounds(0))
 }
 
 // forget makes a key dead.

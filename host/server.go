@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/heddle-live/heddle/admin"
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/host/config"
 	"github.com/heddle-live/heddle/host/ingest"
 	"github.com/heddle-live/heddle/host/journal/pebble"
@@ -152,6 +153,9 @@ func (s *Server) loopConfig() ingest.Config {
 		Nanos:             func() int64 { return int64(time.Since(began)) },
 		QueueTransactions: s.cfg.QueueTransactions, BatchTransactions: s.cfg.BatchTransactions,
 		JournalRecords: uint64(s.cfg.JournalRecords), QuerySteps: uint64(s.cfg.QuerySteps),
+		Limits: engine.Limits{
+			CommitRows: uint64(s.cfg.CommitRows), GraphRows: uint64(s.cfg.GraphRows),
+		},
 		FreeBytes: s.journal.Free, FreeBytesFloor: uint64(s.cfg.FreeSpaceFloorBytes),
 		Metrics: &s.counters.ingest, Logger: s.logger,
 	}

@@ -72,6 +72,13 @@ type Config struct {
 	// as query_steps counts them. They are computed between two commits. The viewer
 	// of a key over it is told that it is too expensive.
 	WatchSteps int `group:"limits" default:"800000" min:"1000" max:"1000000000" help:"steps for a key's first rows"`
+	// CommitRows is how many rows the rules may derive for one transaction, one query
+	// or the first rows of one watched key, counted as often as they are derived. What
+	// needs more is refused, names the rule, and leaves no trace.
+	CommitRows int `default:"1000000" min:"1000" max:"1000000000" help:"rows derived at once"`
+	// GraphRows is how many derived rows one graph keeps for its watched keys. What
+	// would keep more is refused, and names the rule.
+	GraphRows int `default:"20000000" min:"1000" max:"4000000000" help:"derived rows of a graph"`
 	// KeysMax is how many keys of one graph's views may be watched. The viewer of
 	// a further one is refused as busy.
 	KeysMax int `default:"1000000" min:"1" max:"100000000" help:"keys watched of a graph"`

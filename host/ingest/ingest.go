@@ -112,7 +112,8 @@ type Metrics struct {
 	JournalSeconds func(float64) // observes an append; may be nil
 }
 
-// Config is what a Loop is made of. All fields but Metrics and FreeBytes are required.
+// Config is what a Loop is made of. All fields but Limits, Metrics and FreeBytes are
+// required.
 type Config struct {
 	Graph     string
 	Journal   Journal
@@ -131,6 +132,8 @@ type Config struct {
 	// QuerySteps bounds the engine's work for one query, and for each condition of a
 	// transaction.
 	QuerySteps uint64
+	// Limits bounds what rules may derive. What is in the log already is not bounded.
+	Limits engine.Limits
 	// FreeBytes reports the free disk space, asked once a second; below
 	// FreeBytesFloor the graph is read-only. Nil: never.
 	FreeBytes      func() (uint64, error)

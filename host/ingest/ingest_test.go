@@ -78,6 +78,7 @@ func (r *recorder) last() (revision, sequence uint64) {
 
 // fixture is a running loop over a real journal in a temporary directory.
 type fixture struct {
+	limits  engine.Limits
 	now     func() time.Time
 	t       *testing.T
 	dir     string
@@ -128,7 +129,7 @@ func (f *fixture) open() {
 		Nanos:             func() int64 { return int64(time.Since(began)) },
 		QueueTransactions: f.queue, BatchTransactions: 16, JournalRecords: 1000,
 		QuerySteps: 1_000_000, Metrics: &ingest.Metrics{}, Logger: slog.New(slog.DiscardHandler),
-		FreeBytes: f.freeBytes, FreeBytesFloor: f.freeFloor,
+		FreeBytes: f.freeBytes, FreeBytesFloor: f.freeFloor, Limits: f.limits,
 	})
 	if err != nil {
 		f.t.Fatal(err)

@@ -37,6 +37,7 @@ func Open(ctx context.Context, cfg Config) (*Loop, error) {
 		return nil, fmt.Errorf("recover graph %s at revision %d: %w",
 			cfg.Graph, position.Revision, err)
 	}
+	l.engine.SetLimits(cfg.Limits)
 	l.turn.NowMilli = cfg.Now().UnixMilli()
 	l.lookAtDisk()
 	cfg.Publisher.Deployed(l.lend(ctx), nil)

@@ -241,17 +241,14 @@ func (g *Graph) begin(t *ingest.Turn, k *keyed) {
 	if gone {
 		return // the view ended, or the key was idle too long, before this turn
 	}
-	if err := t.Engine.Try(k.view.name, k.values, g.dir.cfg.WatchSteps); errors.Is(
-		err, engine.ErrBudget) {
+	watch, err := t.Engine.WatchWithin(k.view.name, k.values, g.dir.cfg.WatchSteps)
+	if errors.Is(err, engine.ErrBudget) {
 		g.forget(k)
 		g.last(t, k, t.Sequence(), protocol.CodeTooExpensive, frame.Closed{
-			Code: frame.ClosedTooExpensive,
-			Message: fmt.Sprintf("the first rows of view %s at this key take more than %d steps",
-				k.view.name, g.dir.cfg.WatchSteps),
+			Code: frame.ClosedTooExpensive, Message: "the first rows: " + err.Error(),
 		})
 		return
 	}
-	watch, err := t.Engine.Watch(k.view.name, k.values)
 	if errors.Is(err, engine.ErrFull) {
 		g.forget(k)
 		g.last(t, k, t.Sequence(), protocol.CodeBusy, frame.Closed{
