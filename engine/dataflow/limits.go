@@ -21,7 +21,9 @@ type Limits struct {
 	Steps       uint64 // about an eighth of a microsecond each, at worst
 	// Rows bounds the derived rows of the whole network, failing bindings included.
 	Rows      uint64
-	Cancelled func() bool // asked every few thousand steps
+	Cancelled func() bool // asked every CancelSteps
+	// CancelSteps is a few thousand if it is 0.
+	CancelSteps uint64
 }
 
 // LimitKind names a member of Limits.
@@ -88,10 +90,10 @@ func (n *Network) startMeter() {
 	n.stepsEnd, n.stepsMax = math.MaxUint64, math.MaxUint64
 	if n.limits.Steps > 0 {
 		n.stepsEnd = n.steps + n.limits.Steps
-		n.stepsMax = min(n.stepsEnd, n.steps+stepsPerCheck)
+		n.stepsMax = min(n.stepsEnd, n.steps+n.stepsPerCheck())
 	}
 	if n.limits.Cancelled != nil {
-		n.stepsMax = min(n.stepsMax, n.steps+stepsPerCheck)
+		n.stepsMax = min(n.stepsMax, n.steps+n.stepsPerCheck())
 	}
 }
 
@@ -125,7 +127,14 @@ func (n *Network) checkSteps() {
 	case n.limits.Cancelled != nil && n.limits.Cancelled():
 		n.halt(ErrCancelled)
 	}
-	n.stepsMax = min(n.stepsEnd, n.steps+stepsPerCheck)
+	n.stepsMax = min(n.stepsEnd, n.steps+n.stepsPerCheck())
+}
+
+func (n *Network) stepsPerCheck() uint64 {
+	if n.limits.CancelSteps > 0 {
+		return n.limits.CancelSteps
+	}
+	return stepsPerCheck
 }
 
 // exceed ends the evaluation in progress: the running plan went past a limit.

@@ -90,6 +90,7 @@ type step struct {
 	inside bool
 	row    relation.RowID
 	filter filter
+	pin    relation.Pin // through which base rows are read
 
 	computation computation
 	tests       bool // the result is known, and is compared with
@@ -264,6 +265,9 @@ func (p *planner) placeTests() {
 
 func (p *planner) step(a atom, exclude bool) step {
 	s := step{predicate: a.predicate, exclude: exclude, inside: p.isInside(a.predicate)}
+	if a.predicate.kind == base {
+		s.pin = p.network.pin
+	}
 	bound := boundColumns(a.terms, p.bound)
 	keyed := bound
 	switch {

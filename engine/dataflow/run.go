@@ -113,6 +113,10 @@ func (n *Network) run(i int) {
 	for k, o := range s.key {
 		s.keyRow[k] = n.load(o)
 	}
+	if s.pin != relation.Now {
+		n.runPinned(i, s)
+		return
+	}
 	table := s.predicate.table
 	switch s.kind {
 	case stepProbe:
@@ -246,7 +250,9 @@ func (n *Network) indexInstead(s *step) bool {
 		if n.stop {
 			return false
 		}
-		ix = table.Detached(s.wanted, relation.Now, nil)
+		if ix = table.Detached(s.wanted, s.pin, n.goesOn); n.stop {
+			return false
+		}
 		if n.detached == nil {
 			n.detached = make(map[detachedKey]*relation.Index)
 		}

@@ -142,6 +142,9 @@ func (n *Network) settleCounted(p *predicate) {
 		case !present && visible:
 			n.hide(p, id)
 		}
+		if n.pin != relation.Now {
+			n.count(1)
+		}
 		if n.stop {
 			p.queue = p.queue[:copy(p.queue, p.queue[i:])]
 			return

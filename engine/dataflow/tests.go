@@ -1,6 +1,9 @@
 package dataflow
 
-import "github.com/heddle-live/heddle/engine/value"
+import (
+	"github.com/heddle-live/heddle/engine/relation"
+	"github.com/heddle-live/heddle/engine/value"
+)
 
 // passes executes a step that is a test.
 func (n *Network) passes(s *step) bool {
@@ -19,6 +22,9 @@ func (n *Network) passes(s *step) bool {
 func (n *Network) exists(s *step) bool {
 	for k, o := range s.key {
 		s.keyRow[k] = n.load(o)
+	}
+	if s.pin != relation.Now {
+		return n.existsPinned(s)
 	}
 	table := s.predicate.table
 	switch s.access {

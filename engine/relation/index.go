@@ -64,24 +64,22 @@ func (r *Relation) Index(set Columns) *Index {
 
 // Detached makes an index from the rows visible at a pin that later changes of the
 // relation do not maintain: it is valid until the pin ends, or that of Now until the
-// next change. It calls pause, if not nil, now and then.
-func (r *Relation) Detached(set Columns, p Pin, pause func()) *Index {
+// next change. It calls goesOn, if not nil, now and then, during which a pinned
+// relation may change, and stops when that returns false.
+func (r *Relation) Detached(set Columns, p Pin, goesOn func() bool) *Index {
 	ix := r.newIndex(set)
-	end := RowID(r.MadeAt(p))
-	for from := RowID(0); from < end; from += detachedRows {
-		for id := from; id < min(from+detachedRows, end); id++ {
-			if r.VisibleAt(id, p) {
-				ix.link(id, r.Row(id))
-			}
+	for id := RowID(0); int(id) < r.MadeAt(p); id++ {
+		if r.VisibleAt(id, p) {
+			ix.link(id, r.Row(id))
 		}
-		if pause != nil {
-			pause()
+		if id%detachedRows == 0 && goesOn != nil && !goesOn() {
+			break
 		}
 	}
 	return ix
 }
 
-// detachedRows are linked between two pauses.
+// detachedRows are looked at between two questions whether to go on.
 const detachedRows = 256
 
 func (r *Relation) newIndex(set Columns) *Index {

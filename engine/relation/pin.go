@@ -50,6 +50,7 @@ type pinned struct {
 
 type pinState struct {
 	made    uint32 // row ids at the pin
+	visible int
 	guard   uint32 // 0, or the reference of a row that stays linked for the pin's reader
 	changed rowList
 }
@@ -62,7 +63,7 @@ func (r *Relation) Pin(p Pin) {
 	}
 	r.pins |= bit
 	r.deferring |= bit
-	r.states[p-1].made = r.made
+	r.states[p-1].made, r.states[p-1].visible = r.made, r.visible
 }
 
 // Unpin ends a pin. What it held is given back by Sweep.
@@ -213,6 +214,14 @@ func (r *Relation) MadeAt(p Pin) int {
 		return int(r.made)
 	}
 	return int(min(r.made, r.states[p-1].made))
+}
+
+// LenAt returns the number of rows visible at the pin.
+func (r *Relation) LenAt(p Pin) int {
+	if p == Now {
+		return r.visible
+	}
+	return r.states[p-1].visible
 }
 
 // NextAt returns the first row from on, and before end, that was visible at the pin

@@ -217,6 +217,9 @@ func (p *pinTest) compare() {
 		if m.ended {
 			continue
 		}
+		if n := p.r.LenAt(m.pin); n != len(m.rows) {
+			p.Errorf("pin %d: %d rows, want %d", m.pin, n, len(m.rows))
+		}
 		met := model{}
 		end := RowID(p.r.MadeAt(m.pin))
 		for id, ok := p.r.NextAt(m.pin, 0, end, -1, 0); ok; {
