@@ -1,11 +1,13 @@
 // Package client watches keyed views of a Heddle server, or of a relay in front
 // of it, from Go: a snapshot first, then exactly the rows that enter and leave.
 // It repairs a lost connection by itself and shares one subscription between
-// all watches of a key. Applications call it; it never writes facts.
+// all watches of a key. It calls actions of a server, and writes nothing else.
+// Applications call it.
 //
 //	c, err := client.Dial(ctx, "https://127.0.0.1:4443", client.Config{})
 //	w, err := c.Watch(ctx, "demo", "hot", 400)
 //	for u, err := range w.Updates() { … u.Rows, u.Entered, u.Left … }
+//	receipt, err := c.Call(ctx, "demo", "claim", "anna", 7)
 //
 // Lock order: Client.mu before feed.mu.
 package client
@@ -57,7 +59,8 @@ type Config struct {
 	// hash of its development certificate, anew before each connection, with
 	// GET http://host:port/certificate.sha256.
 	CertificateSHA256 *[32]byte
-	// HTTPClient asks for the hash and opens WebSockets; nil is the standard one.
+	// HTTPClient calls actions, asks for the hash and opens WebSockets; nil is the
+	// standard one.
 	HTTPClient *http.Client
 	// Open replaces the URL: it opens each session. For tests and other bindings.
 	Open func(context.Context) (protocol.Session, error)
@@ -73,6 +76,8 @@ type Config struct {
 // methods are safe for concurrent use. Close must be called.
 type Client struct {
 	open   func(context.Context) (protocol.Session, error)
+	api    string // scheme and host of the server's HTTP side; "" if it has no URL
+	http   *http.Client
 	log    *slog.Logger
 	jitter func() float64
 	cancel context.CancelCauseFunc
@@ -110,7 +115,7 @@ type address struct {
 // sessions are opened in the background whenever one is lost.
 func Dial(ctx context.Context, rawURL string, cfg Config) (*Client, error) {
 	c := &Client{
-		open: cfg.Open, log: cfg.Logger, jitter: cfg.Jitter,
+		open: cfg.Open, http: cfg.HTTPClient, log: cfg.Logger, jitter: cfg.Jitter,
 		gate: make(chan struct{}, subscribesAtOnce), idle: make(chan struct{}, 1),
 		feeds: make(map[address]*feed), arrived: make(chan struct{}),
 	}
@@ -119,7 +124,10 @@ func Dial(ctx context.Context, rawURL string, cfg Config) (*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.open = open
+		c.open, c.api = open, apiOf(rawURL)
+	}
+	if c.http == nil {
+		c.http = http.DefaultClient
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

@@ -1,8 +1,9 @@
+import { callAction } from "./call.js";
 import { Feed, type FeedHost } from "./feed.js";
 import { parseMeta } from "./frame.js";
 import { checkName, joinKey } from "./key.js";
 import { backoffMs, Gate, Pace, sleep } from "./pace.js";
-import type { KeyValue, Meta } from "./types.js";
+import type { CallOptions, KeyValue, Meta, Receipt } from "./types.js";
 import { Watch } from "./watch.js";
 import { type Dial, dial, type Transport, type Wire } from "./wire.js";
 
@@ -115,6 +116,21 @@ export class Client {
 		const watch = new Watch(feed, graph, view, spelling);
 		feed.join(watch);
 		return watch;
+	}
+
+	/**
+	 * Calls an action of the graph's program, with a value for each of its parameters: one
+	 * transaction, durable when it resolves. It goes over HTTP and needs no session. It rejects with
+	 * CallError, and with KeyError for a value that is no key.
+	 */
+	async call(
+		graph: string,
+		action: string,
+		key: KeyValue | readonly KeyValue[] = [],
+		options: CallOptions = {},
+	): Promise<Receipt> {
+		if (this.#status === "closed") throw new Error("the client is closed");
+		return callAction(this.#url, graph, action, Array.isArray(key) ? key : [key as KeyValue], options);
 	}
 
 	/** Ends the session and all watches. */

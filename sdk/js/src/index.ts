@@ -6,9 +6,11 @@
  *     for await (const { rows, entered, left } of client.watch("shop", "open_orders", 42)) {
  *       …
  *     }
+ *     await client.call("shop", "claim", ["anna", 7]);
  *
  * @module
  */
+export { CallError } from "./call.js";
 export { Client, connect } from "./client.js";
 export type { ClientStatus, ConnectOptions, WatchOptions } from "./client.js";
 export { joinKey, KeyError, keySegment, parseKeySegment } from "./key.js";
@@ -16,4 +18,16 @@ export { compareRows } from "./order.js";
 export { Watch, WatchClosedError } from "./watch.js";
 export type { Update, WatchEvents, WatchStatus } from "./watch.js";
 export type { Transport } from "./wire.js";
-export type { Cell, Closed, Column, KeyValue, Meta, Row, Stale, Type, Waiting } from "./types.js";
+export type {
+	CallOptions,
+	Cell,
+	Closed,
+	Column,
+	KeyValue,
+	Meta,
+	Receipt,
+	Row,
+	Stale,
+	Type,
+	Waiting,
+} from "./types.js";

@@ -66,3 +66,31 @@ export interface Closed {
 	readonly code: string;
 	readonly message: string;
 }
+
+export interface CallOptions {
+	/**
+	 * Any text of 1 to 255 bytes. A call that is repeated with its key is done once: use one
+	 * wherever a call may be repeated after a lost answer.
+	 */
+	idempotencyKey?: string;
+	/** Write only if the graph is at this revision, else "precondition_failed". */
+	expectRevision?: number | bigint;
+	/** Gives up waiting; the call may or may not have been done. */
+	signal?: AbortSignal;
+}
+
+/** What a call did. It is durable. */
+export interface Receipt {
+	readonly revision: number;
+	/** Rows that were not there before. */
+	readonly inserted: number;
+	/** Rows that are gone. */
+	readonly deleted: number;
+	/** The first answer again: the idempotency key was known, and nothing was written now. */
+	readonly replayed: boolean;
+	/**
+	 * What each statement of the action did: rows is how many met its condition. A claim that came
+	 * too late has 0 there, and is no error.
+	 */
+	readonly statements: readonly { readonly rows: number; readonly inserted: number; readonly deleted: number }[];
+}

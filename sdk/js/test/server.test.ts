@@ -58,7 +58,7 @@ for (const transport of ["auto", "websocket"] as const) {
 			assert.deepEqual([updates[1]?.entered, updates[1]?.left], [[[4, 2]], [[4, 1]]]);
 			assert.equal(updates[1]?.revision, server.revision);
 			assert.equal(updates[1]?.skipped, false);
-			assert.deepEqual(watch.columns, columns);
+			assert.deepEqual(watch.columns, columns.map((c) => ({ ...c, nullable: false })));
 			client.close();
 			assert.equal(watch.status, "closed");
 		}));
