@@ -13,7 +13,7 @@ import (
 func (t *transformer) goalAggregate(c clause, q *analysis.Query) (bool, error) {
 	b := &q.Body
 	if len(b.Atoms) != 1 || len(b.Negations)+len(b.Comparisons)+len(b.Computations) > 0 ||
-		q.Limit > 0 {
+		q.Limit > 0 || t.prepared.plain {
 		return false, nil
 	}
 	goal := b.Atoms[0]

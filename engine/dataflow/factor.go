@@ -23,7 +23,7 @@ import (
 // isFactored reports whether a pattern is to be factored.
 func (t *transformer) isFactored(p pattern) bool {
 	columns := len(t.program.Relations[p.relation].Columns)
-	if p.bound == 0 || p.bound.Len() == columns {
+	if p.bound == 0 || p.bound.Len() == columns || t.prepared.plain {
 		return false
 	}
 	recursive := 0

@@ -18,6 +18,7 @@ type Prepared struct {
 	reads      [][]int // the relations that each relation's rules read
 	components []int   // of the relations, by what their rules read
 	passes     []relation.Columns
+	plain      bool // nothing is unfolded or factored; see PreparePlain
 	// definitions holds what definition found out, by relation.
 	definitions map[analysis.RelationID]*analysis.Rule
 }
@@ -78,7 +79,7 @@ func (u *Prepared) definition(id analysis.RelationID) *analysis.Rule {
 	}
 	u.definitions[id] = nil // a relation that is met again meanwhile is recursive
 	clauses := u.clauses[id]
-	if len(clauses) == 1 && isSimple(&u.program.Rules[clauses[0]]) {
+	if !u.plain && len(clauses) == 1 && isSimple(&u.program.Rules[clauses[0]]) {
 		r := u.program.Rules[clauses[0]]
 		r.Body = u.unfold(&r.Body, 0)
 		isSelf := func(a analysis.Atom) bool { return a.Relation == id }

@@ -157,8 +157,12 @@ func (n *Network) dropSuspects(c *component) {
 // tryCandidates lets those candidates enter that still have a derivation. The rows
 // that gain by it may become candidates in turn.
 func (n *Network) tryCandidates(c *component) {
-	done := 0
+	done, round := 0, 0
 	for ; done < len(c.candidates) && !n.stop; done++ {
+		if done == round && n.transient {
+			round = len(c.candidates)
+			c.clock++
+		}
 		p := c.candidates[done]
 		table := p.predicate.table
 		if !table.IsVisible(p.row) {
@@ -179,7 +183,9 @@ func (n *Network) enterIfDerived(c *component, p place) {
 	if s.all == 0 && planted != PlantedStaleCandidate {
 		return
 	}
-	c.clock++
+	if !n.transient { // else all rows of a round share a rank
+		c.clock++
+	}
 	s.rank, s.founded = c.clock, s.all
 	storeSupport(p.predicate.table, p.row, s)
 	n.show(p.predicate, p.row)
