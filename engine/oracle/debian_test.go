@@ -42,11 +42,11 @@ view all_size($p: string) := ?size($p, N, KiB)
 
 const (
 	debianKeys    = 100
-	debianChanges = 40
+	debianChanges = 15
 )
 
 // debianHubs are what very many packages need.
-var debianHubs = []string{"libc6", "libgcc-s1", "zlib1g", "perl:any", "python3", "libstdc++6"}
+var debianHubs = []string{"libc6", "zlib1g", "perl:any", "python3"}
 
 type names map[string]map[string]bool
 
@@ -203,7 +203,6 @@ type debianRun struct {
 // the graph and puts them back, and changes it at random. What each commit tells must
 // be the difference between what a search in breadth finds before and after.
 func TestDebianGraph(t *testing.T) {
-	notYet(t)
 	if underRace {
 		t.Skip("one goroutine, and a hundred times as slow under the race detector")
 	}

@@ -59,7 +59,6 @@ var fgaWant = fgaCounts{
 // TestOpenFGA translates the consolidated tests of OpenFGA into programs, facts and
 // views, and expects what they expect.
 func TestOpenFGA(t *testing.T) {
-	notYet(t)
 	var counts fgaCounts
 	for _, test := range fgaTests(t) {
 		t.Run(test.Name, func(t *testing.T) {

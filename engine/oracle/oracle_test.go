@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -28,7 +27,6 @@ const shrinkTries = 20_000
 // random transactions, actions, watches, queries and deploys. Each program has its
 // own seed; a failure names it, and -oracle.seed runs it alone.
 func TestOracle(t *testing.T) {
-	notYet(t)
 	if *oracleSeed != 0 {
 		if err := check(*oracleSeed, &histogram{}); err != nil {
 			t.Fatal(err)
@@ -48,14 +46,6 @@ func TestOracle(t *testing.T) {
 	}
 	t.Log(h)
 	h.judge(t)
-}
-
-// notYet skips a test for which the engine does not know enough yet.
-func notYet(t *testing.T) {
-	t.Helper()
-	if os.Getenv("HEDDLE_ORACLE") == "" {
-		t.Skip("the engine does not know negation, computations and aggregates yet")
-	}
 }
 
 // many checks programs of consecutive seeds, on all processors, and returns the

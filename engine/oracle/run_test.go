@@ -139,8 +139,12 @@ func (r *run) commit(statements []analysis.Statement, values []value.Value) erro
 	case err != nil:
 		r.seen.refused++
 		return nil
-	case errors.Is(refusal, naive.ErrErrors):
+	case errors.Is(refusal, naive.ErrErrors) && refusesErrors:
 		return fmt.Errorf("the engine does not refuse: %w", refusal)
+	case errors.Is(refusal, naive.ErrErrors):
+		r.revision++
+		r.readFacts()
+		return nil
 	}
 	// Refused as unsure by the twin alone: the engine met none of the errors.
 	r.revision++
@@ -164,6 +168,24 @@ func (r *run) commit(statements []analysis.Statement, values []value.Value) erro
 		r.seen.moving++
 	}
 	return nil
+}
+
+// refusesErrors says that the engine refuses transactions for row errors.
+const refusesErrors = false
+
+// readFacts takes over what the engine made of a transaction.
+func (r *run) readFacts() {
+	r.facts, r.database = naive.Facts{}, nil
+	for _, rel := range r.program.Relations {
+		if !rel.Derived {
+			set := naive.Set{}
+			r.engine.Facts(rel.Name, func(row []value.Value) bool {
+				set.Add(row)
+				return true
+			})
+			r.facts[rel.Name] = set
+		}
+	}
 }
 
 // rows returns the rows of all watched keys and parts by the naive twin.
