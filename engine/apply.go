@@ -66,6 +66,7 @@ func (e *Engine) Apply(revision uint64, ops []analysis.Op) (inserted, deleted in
 		return 0, 0, named(err, e.program, e.goals)
 	}
 	e.applies++
+	e.sweep()
 	e.spend(start)
 	return inserted, deleted, nil
 }

@@ -64,6 +64,7 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 		e.forget(k)
 	}
 	keys := e.keepBaselines()
+	e.leave(e.network, e.tables, n.tables)
 	e.revision++
 	e.program, e.prepared, e.network, e.tables = p, n.prepared, n.network, n.tables
 	e.families, e.goals = n.families, n.goals
@@ -93,6 +94,7 @@ func (e *Engine) Preview(p *analysis.Program, allowLoss bool) (*Diff, error) {
 		return d, err
 	}
 	e.countRows(n, d)
+	e.leave(n.network, n.tables, e.tables)
 	e.network.KeepIndexes()
 	return d, nil
 }
@@ -114,7 +116,8 @@ func (e *Engine) prepare(p *analysis.Program, d *Diff) (*next, error) {
 	n := &next{tables: e.carryTables(p), prepared: dataflow.Prepare(p)}
 	var err error
 	n.network, err = dataflow.New(dataflow.Config{
-		Program: n.prepared, Symbols: mainSymbols{e.symbols}, Tables: n.tables, Goals: goals(p),
+		Program: n.prepared, Symbols: mainSymbols{e.symbols}, Uses: e.symbols,
+		Tables: n.tables, Goals: goals(p),
 		OnResult: func(goal int, row relation.RowID) {
 			if n.inForce {
 				e.resultChanged(goal, row)
@@ -128,6 +131,7 @@ func (e *Engine) prepare(p *analysis.Program, d *Diff) (*next, error) {
 		err = e.demandAgain(n, p, d)
 	}
 	if err != nil {
+		e.leave(n.network, n.tables, e.tables)
 		if e.network != nil {
 			e.network.KeepIndexes()
 		}
@@ -191,22 +195,28 @@ func (e *Engine) carryTables(p *analysis.Program) []*relation.Relation {
 		}
 		if id, ok := e.relations[r.Name]; ok {
 			if !e.program.Relations[id].Derived && e.misfit(id, r.Columns) == "" {
-				tables[i] = widened(e.tables[id], len(r.Columns))
+				tables[i] = e.widened(e.tables[id], len(r.Columns))
 				continue
 			}
 		}
-		tables[i] = relation.New(len(r.Columns), 0)
+		tables[i] = e.newTable(len(r.Columns))
 	}
 	return tables
 }
 
+func (e *Engine) newTable(arity int) *relation.Relation {
+	table := relation.New(arity, 0)
+	table.Retain(e.symbols)
+	return table
+}
+
 // widened returns a table with the rows of another and null in further columns; the
 // other itself if there are none.
-func widened(old *relation.Relation, arity int) *relation.Relation {
+func (e *Engine) widened(old *relation.Relation, arity int) *relation.Relation {
 	if old.Arity() == arity {
 		return old
 	}
-	table := relation.New(arity, 0)
+	table := e.newTable(arity)
 	row := make([]value.ID, arity)
 	for i := range row {
 		row[i] = value.NullID

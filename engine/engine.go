@@ -62,8 +62,11 @@ type Engine struct {
 	touched  []*Key // keys with unreported changes, by first touch
 	marks    []mark // of keys that the present transaction touched
 	pending  []pendingRow
-	// Memory of the dictionary that watched keys alone have taken, and its limit.
-	strangeBytes, strangeBytesMax int
+	// kept are the units whose pending rows Changes must not tell yet, among others
+	// that had some, and keptRows how many rows that were.
+	kept     []*unit
+	keptRows int
+	leaving  []abandoned // what went as a whole and still counts in the dictionary
 
 	applies          uint64
 	applyNanoseconds int64
@@ -79,7 +82,7 @@ type Engine struct {
 // New returns an engine with an empty program. The clock gives nanoseconds and
 // never goes back; it serves Stats only, and may be nil.
 func New(clock func() int64) *Engine {
-	e := &Engine{clock: clock, symbols: value.NewInterner(), strangeBytesMax: strangeBytesMax}
+	e := &Engine{clock: clock, symbols: value.NewInterner()}
 	if _, err := e.Deploy(&analysis.Program{}, false); err != nil {
 		panic("engine: the empty program does not deploy")
 	}
@@ -89,19 +92,6 @@ func New(clock func() int64) *Engine {
 
 // Program returns the deployed program; at first an empty one.
 func (e *Engine) Program() *analysis.Program { return e.program }
-
-// mainSymbols gives a network the graph's own ids.
-type mainSymbols struct{ interner *value.Interner }
-
-func (s mainSymbols) ID(v value.Value) (value.ID, error) {
-	id, err := s.interner.Intern(v)
-	if err != nil {
-		return 0, errors.Join(ErrFull, err)
-	}
-	return id, nil
-}
-
-func (s mainSymbols) Compare(a, b value.ID) int { return s.interner.Compare(a, b) }
 
 // Facts calls yield for each row of a base relation, in no particular order, until
 // it returns false. The row is valid during the call only. An unknown or derived

@@ -102,6 +102,7 @@ func (e *Engine) Transact(revision uint64, statements []analysis.Statement,
 	}
 	e.network.Forget()
 	e.applies++
+	e.sweep()
 	return out, nil
 }
 

@@ -129,9 +129,6 @@ func (e *Engine) WatchWithin(view string, key []value.Value, steps uint64) (*Key
 	if err := checkValues(key, f.view.Parameters); err != nil {
 		return nil, fmt.Errorf("view %q: %w", view, err)
 	}
-	if err := e.admitStrange(key); err != nil {
-		return nil, fmt.Errorf("view %q: %w", view, err)
-	}
 	k := newKey(f, key)
 	for i, v := range key {
 		var err error
@@ -184,31 +181,6 @@ func (e *Engine) release(k *Key) {
 	}
 }
 
-const (
-	// strangeBytesMax bounds the memory of values that came with watched keys and
-	// that no fact had held: the dictionary keeps them until the process ends.
-	strangeBytesMax = 64 << 20
-	// strangeValueBytes is what the dictionary needs for a value besides its text.
-	strangeValueBytes = 64
-)
-
-// admitStrange counts the values of a key that the dictionary does not know yet,
-// and returns ErrFull, wrapped, when too many have come.
-func (e *Engine) admitStrange(key []value.Value) error {
-	bytes := 0
-	for _, v := range key {
-		if _, known := e.symbols.Lookup(v); !known {
-			bytes += strangeValueBytes + len(v.Str())
-		}
-	}
-	if bytes > 0 && e.strangeBytes+bytes > e.strangeBytesMax {
-		return fmt.Errorf("%w: keys with values that no fact holds have used %d bytes of %d",
-			ErrFull, e.strangeBytes, e.strangeBytesMax)
-	}
-	e.strangeBytes += bytes
-	return nil
-}
-
 // demand puts the key's demand into the network and the key into its family.
 func (e *Engine) demand(k *Key) {
 	for i := range k.Parts() {
@@ -254,6 +226,7 @@ func (e *Engine) Unwatch(k *Key) {
 		panic("engine: what a key needed does not go")
 	}
 	e.network.Limits(e.bounds(0))
+	e.sweep()
 }
 
 // forget makes a key dead.
@@ -333,6 +306,7 @@ func (e *Engine) Changes(yield func(k *Key, revision uint64, parts []Change)) {
 	clear(e.touched)
 	e.touched, e.pending = e.touched[:0], e.pending[:0]
 	e.trimPending()
+	e.sweep()
 	for i := range e.changes {
 		if c := &e.changes[i]; cap(c.Insert)+cap(c.Retract) > scratchKept {
 			*c = Change{}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/heddle-live/heddle/engine/analysis"
@@ -53,36 +52,4 @@ func TestWatchWithin(t *testing.T) {
 	apply(t, e, 2, ins("edge", 1, 5000))
 	wantChanges(t, e, "hot[1]@2 +(1 5000) -()")
 	e.Unwatch(k)
-}
-
-// TestStrangeKeys watches keys that no fact holds until there is no memory for
-// more of them: keys that facts hold are watched all the same.
-func TestStrangeKeys(t *testing.T) {
-	b := (&builder{}).base("label", "node", "text:string")
-	b.view("named", []string{"T:string"}, []string{"N"}, a("label", "N", "T"))
-	e := deployed(t, b)
-	e.strangeBytesMax = 1000
-	if _, _, err := e.Apply(1, []analysis.Op{ins("label", 1, "known")}); err != nil {
-		t.Fatal(err)
-	}
-	watched := 0
-	for i := range 100 {
-		k, err := e.Watch("named", []value.Value{value.OfString(fmt.Sprint("stranger ", i))})
-		if err != nil {
-			if !errors.Is(err, ErrFull) {
-				t.Fatal(err)
-			}
-			continue
-		}
-		watched++
-		e.Unwatch(k)
-	}
-	if watched < 5 || watched > 15 {
-		t.Errorf("%d strange keys of about 74 bytes went into 1,000 bytes", watched)
-	}
-	for _, key := range []string{"known", "stranger 0"} {
-		if _, err := e.Watch("named", []value.Value{value.OfString(key)}); err != nil {
-			t.Errorf("key %q, which the dictionary knows: %v", key, err)
-		}
-	}
 }
