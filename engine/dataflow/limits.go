@@ -58,7 +58,11 @@ func (e *BudgetError) Error() string {
 func (e *BudgetError) Unwrap() error { return ErrBudget }
 
 // Limits bounds what each Settle from now on may do.
-func (n *Network) Limits(l Limits) { n.limits = l }
+func (n *Network) Limits(l Limits) {
+	n.limits = l
+	n.isLimited = l.Derivations|l.Steps|l.Rows != 0 || l.Cancelled != nil
+	n.liftLimits()
+}
 
 // Limit is Limits for steps and cancellation alone.
 func (n *Network) Limit(steps uint64, cancelled func() bool) {
@@ -67,6 +71,7 @@ func (n *Network) Limit(steps uint64, cancelled func() bool) {
 
 // meter counts what the present Settle does, and holds its limits.
 type meter struct {
+	isLimited bool
 	steps    uint64 // since New
 	stepsMax uint64 // the next step count that needs attention
 	stepsEnd uint64 // the step count that is too much
@@ -196,12 +201,10 @@ func (n *Network) clearTrail() {
 }
 
 // note remembers that a row was put in or taken out.
-func (n *Network) note(p *predicate, id relation.RowID, in value.ID) {
-	if n.trail.off || n.transient {
-		return
+func (n *Network) note(p *predicate, row []value.ID, in value.ID) {
+	if !n.trail.off {
+		n.trail.cells = append(append(n.trail.cells, row...), value.ID(p.number)<<1|in)
 	}
-	n.trail.cells = append(n.trail.cells, p.table.Row(id)...)
-	n.trail.cells = append(n.trail.cells, value.ID(p.number)<<1|in)
 }
 
 // undo takes the newest changes of inputs back until the trail has a length, and

@@ -130,6 +130,8 @@ func New(c Config) (*Network, error) {
 		transient: c.Transient, pin: c.Pin, tables: c.Tables, goals: t.goals,
 		used: make(map[*relation.Index]bool),
 	}
+	n.trail.off = c.Transient
+	n.liftLimits()
 	if !c.Transient {
 		for id, table := range c.Tables {
 			if table != nil {
@@ -309,7 +311,7 @@ func (n *Network) want(p *predicate, row []value.ID) relation.RowID {
 	id, _ := p.table.Add(row)
 	if p.table.Flags(id)&wanted == 0 {
 		p.table.SetFlags(id, wanted)
-		n.note(p, id, 1)
+		n.note(p, row, 1)
 		n.enqueue(p, id)
 	}
 	return id
@@ -318,7 +320,7 @@ func (n *Network) want(p *predicate, row []value.ID) relation.RowID {
 func (n *Network) unwant(p *predicate, id relation.RowID) {
 	if p.table.Flags(id)&wanted != 0 {
 		p.table.ClearFlags(id, wanted)
-		n.note(p, id, 0)
+		n.note(p, p.table.Row(id), 0)
 		n.enqueue(p, id)
 	}
 }

@@ -21,7 +21,9 @@ const queueKept = 1 << 14
 // at once; they change their own visibility when their component's turn comes,
 // after everything they depend on.
 func (n *Network) Settle() (inserted, deleted int, err error) {
-	n.startMeter()
+	if n.isLimited {
+		n.startMeter()
+	}
 	n.settleAll()
 	if err := n.err; err != nil {
 		if !n.transient {
@@ -166,7 +168,7 @@ func (n *Network) dropIfIdle(p *predicate, id relation.RowID) {
 	}
 	p.table.Drop(id)
 	if !p.kind.isInput() {
-		n.keep(-1)
+		n.rows--
 	}
 }
 
@@ -279,7 +281,9 @@ func (n *Network) change(head *predicate, id relation.RowID) {
 func (n *Network) add(p *predicate, row []value.ID) relation.RowID {
 	id, made := p.table.Add(row)
 	if made {
-		n.keep(1)
+		if n.rows++; n.rows > n.rowsMax {
+			n.exceed(LimitRows, n.limits.Rows)
+		}
 	}
 	return id
 }
