@@ -213,7 +213,7 @@ func problemOf(err error) *Problem {
 func lossProblem(loss *engine.DataLossError) *Problem {
 	p := newProblem(http.StatusConflict, "data_loss", "%s; nothing was applied", loss).
 		withHint("keep the relation in the program, delete its rows first, " +
-			"or allow the loss with --allow-loss (?allow_loss)")
+			"or allow the loss with --yes (?allow_loss)")
 	detail := Detail{Message: loss.Error(), Relation: loss.Relation}
 	return p.withErrors([]Detail{detail}, 1)
 }

@@ -84,6 +84,7 @@ type Changes struct {
 	Relations RelationChanges `json:"relations" doc:"Base relations"`
 	Rules     ChangeList      `json:"rules" doc:"Clauses by their text; changed: derived relations"`
 	Views     ViewChanges     `json:"views"`
+	Actions   ChangeList      `json:"actions"`
 }
 
 // ChangeList lists names or texts.
@@ -107,6 +108,7 @@ type RelationChanges struct {
 	Added   []string          `json:"added,omitempty"`
 	Dropped []DroppedRelation `json:"dropped,omitempty"`
 	Changed []string          `json:"changed,omitempty" doc:"Other names or types of columns"`
+	Lost    []DroppedRelation `json:"lost,omitempty" doc:"All, dropped or changed, that lose rows"`
 }
 
 // DroppedRelation is a relation that goes, with its rows.
@@ -118,7 +120,7 @@ type DroppedRelation struct {
 // Empty reports whether nothing changes.
 func (c *Changes) Empty() bool {
 	return c.Relations.Added == nil && c.Relations.Dropped == nil && c.Relations.Changed == nil &&
-		c.Rules.empty() && c.Views.empty() && c.Views.Rows == nil
+		c.Rules.empty() && c.Views.empty() && c.Views.Rows == nil && c.Actions.empty()
 }
 
 func (l *ChangeList) empty() bool { return l.Added == nil && l.Dropped == nil && l.Changed == nil }
@@ -134,9 +136,13 @@ func changesOf(d *engine.Diff) Changes {
 		Views: ViewChanges{
 			ChangeList: ChangeList{d.AddedViews, d.DroppedViews, d.ChangedViews}, Rows: d.Rows,
 		},
+		Actions: ChangeList{d.AddedActions, d.DroppedActions, d.ChangedActions},
 	}
 	for _, r := range d.DroppedRelations {
 		c.Relations.Dropped = append(c.Relations.Dropped, DroppedRelation{r.Name, r.Rows})
+	}
+	for _, r := range d.Lost {
+		c.Relations.Lost = append(c.Relations.Lost, DroppedRelation{r.Name, r.Rows})
 	}
 	return c
 }

@@ -165,15 +165,15 @@ var successes = []struct {
 	},
 	{
 		"PUT", "/v1/graphs/shop/program", "+edge(a: int)", textType, 200,
-		`{"revision":1,"schema":2,"created":false,"dry_run":false,"changes":{"relations":{},"rules":{},"views":{}}}`,
+		`{"revision":1,"schema":2,"created":false,"dry_run":false,"changes":{"relations":{},"rules":{},"views":{},"actions":{}}}`,
 	},
 	{
 		"PUT", "/v1/graphs/shop/program?dry_run&allow_loss=true", `{"source":"x"}`, jsonType, 200,
-		`{"revision":0,"schema":1,"created":false,"dry_run":true,"changes":{"relations":{},"rules":{},"views":{}}}`,
+		`{"revision":0,"schema":1,"created":false,"dry_run":true,"changes":{"relations":{},"rules":{},"views":{},"actions":{}}}`,
 	},
 	{
 		"PUT", "/v1/graphs/fresh/program?create=true", "+edge(a: int)", "", 200,
-		`{"revision":1,"schema":1,"created":true,"dry_run":false,"changes":{"relations":{},"rules":{},"views":{}}}`,
+		`{"revision":1,"schema":1,"created":true,"dry_run":false,"changes":{"relations":{},"rules":{},"views":{},"actions":{}}}`,
 	},
 	{
 		"GET", "/v1/graphs/shop/families", "", "", 200,

@@ -28,6 +28,14 @@ type Diff struct {
 	DroppedViews []string `json:"dropped_views,omitempty"`
 	ChangedViews []string `json:"changed_views,omitempty"`
 
+	AddedActions   []string `json:"added_actions,omitempty"`
+	DroppedActions []string `json:"dropped_actions,omitempty"`
+	ChangedActions []string `json:"changed_actions,omitempty"`
+
+	// Lost are the base relations that lose rows, with how many: those that a
+	// *DataLossError may name.
+	Lost []DroppedRelation `json:"lost,omitempty"`
+
 	// Rows tells for each view how many rows of its watched keys enter and leave,
 	// where some do. Plan does not fill it in.
 	Rows []ViewRows `json:"rows,omitempty"`
@@ -55,7 +63,8 @@ type DroppedRelation struct {
 func (d *Diff) Empty() bool {
 	return len(d.AddedRelations) == 0 && len(d.DroppedRelations) == 0 &&
 		len(d.ChangedRelations) == 0 && len(d.AddedRules) == 0 && len(d.DroppedRules) == 0 &&
-		len(d.AddedViews) == 0 && len(d.DroppedViews) == 0 && len(d.ChangedViews) == 0
+		len(d.AddedViews) == 0 && len(d.DroppedViews) == 0 && len(d.ChangedViews) == 0 &&
+		len(d.AddedActions) == 0 && len(d.DroppedActions) == 0 && len(d.ChangedActions) == 0
 }
 
 // DataLossError refuses a program that would lose the rows of a base relation.
@@ -75,8 +84,13 @@ func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
 	old, rows, d := e.program, e.rowsOf, &Diff{}
 	var loss *DataLossError
 	lose := func(id analysis.RelationID, why string) {
-		if n := rows(id); n > 0 && loss == nil {
-			loss = &DataLossError{Relation: old.Relations[id].Name, Rows: n, Why: why}
+		n, name := rows(id), old.Relations[id].Name
+		if n == 0 {
+			return
+		}
+		d.Lost = append(d.Lost, DroppedRelation{name, n})
+		if loss == nil {
+			loss = &DataLossError{Relation: name, Rows: n, Why: why}
 		}
 	}
 	for i := range next.Relations {
@@ -114,6 +128,7 @@ func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
 	}
 	compareRules(d, old, next)
 	compareViews(d, old, next)
+	compareActions(d, old, next)
 	return d, loss
 }
 
@@ -213,6 +228,23 @@ func compareViews(d *Diff, old, next *analysis.Program) {
 	for i := range old.Views {
 		if next.ViewNamed(old.Views[i].Name) == nil {
 			d.DroppedViews = append(d.DroppedViews, old.Views[i].Name)
+		}
+	}
+}
+
+func compareActions(d *Diff, old, next *analysis.Program) {
+	for i := range next.Actions {
+		a := &next.Actions[i]
+		switch o := old.ActionNamed(a.Name); {
+		case o == nil:
+			d.AddedActions = append(d.AddedActions, a.Name)
+		case o.Text != a.Text:
+			d.ChangedActions = append(d.ChangedActions, a.Name)
+		}
+	}
+	for i := range old.Actions {
+		if next.ActionNamed(old.Actions[i].Name) == nil {
+			d.DroppedActions = append(d.DroppedActions, old.Actions[i].Name)
 		}
 	}
 }

@@ -1,12 +1,20 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heddle-live/heddle/admin"
 )
+
+// programBytesMax is how much of a program is sent; a server refuses less than that
+// for its size.
+const programBytesMax = 64 << 20
 
 // applied is the answer to an apply.
 type applied struct {
@@ -16,16 +24,24 @@ type applied struct {
 	Changes  admin.Changes `json:"changes"`
 }
 
+// applyOptions are how far an apply may go.
+type applyOptions struct {
+	dryRun, loss, noCreate bool
+}
+
 func applyCommand() *cobra.Command {
-	var dryRun, allowLoss, noCreate bool
+	var opt applyOptions
 	c := newCommand("apply GRAPH FILE", "Make a file the graph's whole program",
-		`Make a file the graph's whole program of schema, rules and views.
+		`Make a file the graph's whole program of schema, rules, views and actions.
 
 What is not in the file is dropped; nothing of a program with an error is
-applied. A change that would lose facts is refused, unless --allow-loss is
-given. The graph is created if there is none. FILE may be - for standard input.`,
+applied. Printed is what is added (+), changed (~) and dropped (-), and how many
+rows of watched keys enter and leave. A change that would lose facts is refused,
+unless --yes is given. With --dry-run it stays at saying what would happen. The
+graph is created if there is none. FILE may be - for standard input.`,
 		`  heddle apply shop shop.heddle
   heddle apply shop shop.heddle --dry-run
+  heddle apply shop shop.heddle --yes
   echo '+edge(src: int, dst: int)' | heddle apply shop -`,
 		2, func(c *command, server *client, args []string) error {
 			file, _, err := c.open(args[1])
@@ -33,33 +49,64 @@ given. The graph is created if there is none. FILE may be - for standard input.`
 				return err
 			}
 			defer func() { _ = file.Close() }()
-			query := url.Values{}
-			for name, on := range map[string]bool{
-				"dry_run": dryRun, "allow_loss": allowLoss, "create": !noCreate,
-			} {
-				if on {
-					query.Set(name, "true")
-				}
+			program, err := io.ReadAll(io.LimitReader(file, programBytesMax))
+			if err != nil {
+				return &Error{Code: ExitUsage, Text: err.Error()}
 			}
 			var answer applied
-			body, err := server.get(c.Context(), request{
-				method: "PUT", path: "/v1/graphs/" + url.PathEscape(args[0]) + "/program?" +
-					query.Encode(),
-				media: "text/plain; charset=utf-8", body: fileReader{file},
-			}, &answer)
+			body, err := c.apply(server, args[0], program, opt, &answer)
 			if err != nil {
-				return err
+				return c.explainLoss(server, args[0], program, opt, err)
 			}
 			if c.asJSON {
 				return c.printJSON(body)
 			}
 			return c.printApplied(args[0], &answer)
 		})
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would change")
-	c.Flags().BoolVar(&allowLoss, "allow-loss", false,
-		"drop facts that the new program has no place for")
-	c.Flags().BoolVar(&noCreate, "no-create", false, "fail if there is no such graph")
+	c.Flags().BoolVar(&opt.dryRun, "dry-run", false, "only say what would change")
+	c.Flags().BoolVar(&opt.loss, "yes", false, "drop facts that the new program has no place for")
+	c.Flags().BoolVar(&opt.loss, "allow-loss", false, "the same as --yes")
+	_ = c.Flags().MarkHidden("allow-loss") // it fails for a flag that is not there only
+	c.Flags().BoolVar(&opt.noCreate, "no-create", false, "fail if there is no such graph")
 	return c.Command
+}
+
+// apply sends a program and reads the answer, of which it returns the text as well.
+func (c *command) apply(server *client, graph string, program []byte, opt applyOptions,
+	answer *applied,
+) ([]byte, error) {
+	query := url.Values{}
+	for name, on := range map[string]bool{
+		"dry_run": opt.dryRun, "allow_loss": opt.loss, "create": !opt.noCreate,
+	} {
+		if on {
+			query.Set(name, "true")
+		}
+	}
+	return server.get(c.Context(), request{
+		method: "PUT", path: "/v1/graphs/" + url.PathEscape(graph) + "/program?" + query.Encode(),
+		media: "text/plain; charset=utf-8", body: bytes.NewReader(program),
+	}, answer)
+}
+
+// explainLoss prints what a program would change that was refused because facts would
+// be lost, and returns the refusal. Other refusals it only returns.
+func (c *command) explainLoss(server *client, graph string, program []byte, opt applyOptions,
+	refusal error,
+) error {
+	e, ok := errors.AsType[*Error](refusal)
+	if !ok || e.Problem == nil || e.Problem.Code != "data_loss" || c.asJSON {
+		return refusal
+	}
+	opt.dryRun, opt.loss = true, true
+	var answer applied
+	if _, err := c.apply(server, graph, program, opt, &answer); err != nil {
+		return refusal // there is no more to say
+	}
+	if err := c.printApplied(graph, &answer); err != nil {
+		return err
+	}
+	return refusal
 }
 
 // printApplied prints a headline, then a line for each change.
@@ -78,25 +125,27 @@ func (c *command) printApplied(graph string, a *applied) error {
 	if a.Changes.Empty() {
 		return c.print("  no changes\n")
 	}
-	dropped := make([]string, len(a.Changes.Relations.Dropped))
-	for i, r := range a.Changes.Relations.Dropped {
+	relations := &a.Changes.Relations
+	dropped := make([]string, len(relations.Dropped))
+	for i, r := range relations.Dropped {
 		dropped[i] = r.Name
-		if r.Rows > 0 {
-			dropped[i] += " (" + counted(r.Rows, "row") + " lost)"
-		}
 	}
 	for _, list := range []struct {
 		sign, what string
 		names      []string
 	}{
-		{"+", "relation", a.Changes.Relations.Added},
-		{"~", "relation", a.Changes.Relations.Changed},
-		{"-", "relation", dropped},
+		{"+", "relation", relations.Added},
+		{"~", "relation", withLosses(relations.Changed, relations.Lost)},
+		{"-", "relation", withLosses(dropped, relations.Lost)},
 		{"+", "rule", a.Changes.Rules.Added},
 		{"-", "rule", a.Changes.Rules.Dropped},
 		{"+", "view", a.Changes.Views.Added},
 		{"~", "view", a.Changes.Views.Changed},
 		{"-", "view", a.Changes.Views.Dropped},
+		{"+", "action", a.Changes.Actions.Added},
+		{"~", "action", a.Changes.Actions.Changed},
+		{"-", "action", a.Changes.Actions.Dropped},
+		{"*", "view", watchedRows(a.Changes.Views.Rows)},
 	} {
 		for _, name := range list.names {
 			if err := c.print("  %s %s %s\n", list.sign, list.what, name); err != nil {
@@ -105,4 +154,44 @@ func (c *command) printApplied(graph string, a *applied) error {
 		}
 	}
 	return nil
+}
+
+// withLosses adds to names of relations how many rows they lose.
+func withLosses(names []string, lost []admin.DroppedRelation) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = name
+		for _, r := range lost {
+			if r.Name == name {
+				out[i] += " (" + counted(r.Rows, "row") + " lost)"
+			}
+		}
+	}
+	return out
+}
+
+// watchedRows words what becomes of the watched keys of views.
+func watchedRows(views []admin.ViewRows) []string {
+	out := make([]string, len(views))
+	for i, v := range views {
+		var parts []string
+		for _, part := range []struct {
+			n                   int
+			noun, one, severals string
+		}{
+			{v.Entered, "row", "enters", "enter"},
+			{v.Left, "row", "leaves", "leave"},
+			{v.Keys, "watched key", "ends", "end"},
+		} {
+			switch part.n {
+			case 0:
+			case 1:
+				parts = append(parts, counted(1, part.noun)+" "+part.one)
+			default:
+				parts = append(parts, counted(part.n, part.noun)+" "+part.severals)
+			}
+		}
+		out[i] = v.View + ": " + strings.Join(parts, ", ")
+	}
+	return out
 }

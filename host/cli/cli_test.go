@@ -129,7 +129,7 @@ func TestApply(t *testing.T) {
 		"graph shop: program applied at revision 1\n  no changes\n")
 	s.run(t, "+edge(src: int)\n", "apply", "fresh", "-").want(t,
 		"graph fresh: program created and applied at revision 1\n  no changes\n")
-	s.run(t, "", "apply", "shop", program, "--dry-run", "--allow-loss", "--no-create").want(t,
+	s.run(t, "", "apply", "shop", program, "--dry-run", "--yes", "--no-create").want(t,
 		"graph shop: program would be applied (now at revision 1)\n  no changes\n")
 	if want := (admin.ApplyOptions{DryRun: true, AllowLoss: true}); s.Applied[2] != want {
 		t.Errorf("options %+v", s.Applied[2])
@@ -144,15 +144,18 @@ func TestApply(t *testing.T) {
 	s.run(t, "", "apply", "shop", "no-such-file").wantError(t, ExitUsage, "no-such-file")
 	s.run(t, "", "apply", "shop", t.TempDir()).wantError(t, ExitUsage, "directory")
 	s.Fail = &engine.DataLossError{Relation: "edge", Rows: 7, Why: "it is gone"}
-	s.run(t, "", "apply", "shop", program).wantError(t, ExitRefused, "7 rows", "--allow-loss")
+	s.run(t, "", "apply", "shop", program).wantError(t, ExitRefused, "7 rows", "--yes")
 }
 
 func TestPrintApplied(t *testing.T) {
 	var a applied
 	text := `{"revision":4,"dry_run":false,"changes":{
-		"relations":{"added":["a"],"changed":["b"],"dropped":[{"name":"c","rows":1},{"name":"d","rows":0}]},
+		"relations":{"added":["a"],"changed":["b"],"dropped":[{"name":"c","rows":1},{"name":"d","rows":0}],
+			"lost":[{"name":"b","rows":3},{"name":"c","rows":1}]},
 		"rules":{"added":["e(X) <- a(X)"],"dropped":["f(X) <- c(X)"],"changed":["e"]},
-		"views":{"added":["g"],"changed":["h"],"dropped":["i"]}}}`
+		"views":{"added":["g"],"changed":["h"],"dropped":["i"],"rows":[
+			{"view":"h","keys_ended":0,"entered":2,"left":1},{"view":"i","keys_ended":1,"entered":0,"left":0}]},
+		"actions":{"added":["j"],"changed":["k"],"dropped":["l"]}}}`
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +167,7 @@ func TestPrintApplied(t *testing.T) {
 	}
 	want := `graph shop: program applied at revision 4
   + relation a
-  ~ relation b
+  ~ relation b (3 rows lost)
   - relation c (1 row lost)
   - relation d
   + rule e(X) <- a(X)
@@ -172,6 +175,11 @@ func TestPrintApplied(t *testing.T) {
   + view g
   ~ view h
   - view i
+  + action j
+  ~ action k
+  - action l
+  * view h: 2 rows enter, 1 row leaves
+  * view i: 1 watched key ends
 `
 	if out.String() != want {
 		t.Errorf("got\n%s", &out)
