@@ -72,9 +72,9 @@ func (n *Network) Limit(steps uint64, cancelled func() bool) {
 // meter counts what the present Settle does, and holds its limits.
 type meter struct {
 	isLimited bool
-	steps    uint64 // since New
-	stepsMax uint64 // the next step count that needs attention
-	stepsEnd uint64 // the step count that is too much
+	steps     uint64 // since New
+	stepsMax  uint64 // the next step count that needs attention
+	stepsEnd  uint64 // the step count that is too much
 
 	made      uint64 // derivations that came or went, since New
 	gained    uint64 // those that came in this Settle

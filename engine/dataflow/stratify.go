@@ -31,21 +31,24 @@ const attemptsMax = 6
 // isStratified tells whether no cycle of the rules leads through a negation or an
 // aggregate, and otherwise lowers the precision of the relations that are to blame.
 func (t *transformer) isStratified(attempt int) bool {
-	components, _, _ := connected(t.predicates, t.rules)
 	var strict, blamed []*rule
-	isStrict := func(r *rule) func(atom) bool {
-		return func(a atom) bool { return a.negated || r.strict }
+	for _, r := range t.rules {
+		isStrict := func(a atom) bool { return a.negated || r.strict }
+		if slices.ContainsFunc(r.body, isStrict) {
+			strict = append(strict, r)
+		}
 	}
+	if strict == nil {
+		return true
+	}
+	components, _, _ := connected(t.predicates, t.rules)
 	isCyclic := func(r *rule) func(atom) bool {
 		return func(a atom) bool {
 			return (a.negated || r.strict) &&
 				components[a.predicate.number] == components[r.head.predicate.number]
 		}
 	}
-	for _, r := range t.rules {
-		if slices.ContainsFunc(r.body, isStrict(r)) {
-			strict = append(strict, r)
-		}
+	for _, r := range strict {
 		if slices.ContainsFunc(r.body, isCyclic(r)) {
 			blamed = append(blamed, r)
 		}
