@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/host/config"
@@ -178,15 +179,21 @@ func testFiles(places []string) ([]string, error) {
 
 // play plays the tests of a file and prints how they went.
 func (t *tester) play(name string, f *scenario.File) error {
-	// As much work as a server that is not told otherwise lets a query do.
-	steps := uint64(config.Default().QuerySteps)
+	// As much work as a server that is not told otherwise lets a graph do.
+	defaults := config.Default()
+	limits := scenario.Limits{
+		QuerySteps: uint64(defaults.QuerySteps), WatchSteps: uint64(defaults.WatchSteps),
+		Derived: engine.Limits{
+			CommitRows: uint64(defaults.CommitRows), GraphRows: uint64(defaults.GraphRows),
+		},
+	}
 	headed := false
 	for i := range f.Tests {
 		test := &f.Tests[i]
 		if !strings.Contains(test.Name, t.only) {
 			continue
 		}
-		result := test.Run(steps)
+		result := test.Run(limits)
 		t.tests++
 		if result.Failures != nil {
 			t.failed++

@@ -64,3 +64,16 @@ func difference(want, got []row) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// inOrder lists rows that are right but for their order.
+func inOrder(rows []row) string {
+	lines := []string{"the rows are right, and their order is"}
+	for i, r := range rows {
+		if i == rowsShown {
+			lines = append(lines, "… and "+counted(len(rows)-i, "line"))
+			break
+		}
+		lines = append(lines, r.String())
+	}
+	return strings.Join(lines, "\n")
+}

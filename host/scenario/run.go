@@ -11,11 +11,18 @@ import (
 	"github.com/heddle-live/heddle/engine/value"
 )
 
+// Limits bound the work of a test as those of a server bound a graph's; 0 is no limit.
+type Limits struct {
+	QuerySteps uint64 // of a query or a statement, as engine.QueryOptions counts them
+	WatchSteps uint64 // for a key's first rows
+	Derived    engine.Limits
+}
+
 // Run plays the test on a fresh engine that has the program and, unless the test says
-// otherwise, its seed. Each query of a statement may take so many steps, as
-// engine.QueryOptions counts them; 0 is no limit.
-func (t *Test) Run(steps uint64) Result {
-	p := &player{engine: engine.New(nil), keys: map[string]*watchedKey{}, budget: steps}
+// otherwise, its seed.
+func (t *Test) Run(limits Limits) Result {
+	p := &player{engine: engine.New(nil), keys: map[string]*watchedKey{}, limits: limits}
+	p.engine.SetLimits(limits.Derived)
 	p.line, p.text = t.Line, "test "+t.Name
 	if _, err := p.engine.Deploy(t.program, false); err != nil {
 		p.fail("%v", err)
@@ -39,7 +46,7 @@ func (t *Test) Run(steps uint64) Result {
 type player struct {
 	engine   *engine.Engine
 	revision uint64
-	budget   uint64
+	limits   Limits
 	keys     map[string]*watchedKey
 	clock    int64 // the row of the clock, if hasClock
 	hasClock bool
@@ -87,7 +94,7 @@ func (p *player) transact(statements []analysis.Statement, parameters []value.Va
 		}
 	}
 	p.outcome, p.refusal = p.engine.Transact(p.revision+1, statements, parameters,
-		engine.TransactOptions{Budget: p.budget})
+		engine.TransactOptions{Budget: p.limits.QuerySteps})
 	if p.refusal != nil {
 		return false
 	}
@@ -176,7 +183,7 @@ func (p *player) forget() {
 }
 
 func (p *player) watch(s *step) bool {
-	k, err := p.engine.Watch(s.target.view, s.target.key)
+	k, err := p.engine.WatchWithin(s.target.view, s.target.key, p.limits.WatchSteps)
 	if err != nil {
 		p.fail("it was refused: %v", err)
 		return false
@@ -211,17 +218,24 @@ func (p *player) tick(s *step) bool {
 func (p *player) rows(s *step) bool {
 	t := &s.target
 	if t.query != nil {
-		answer, err := p.engine.Query(t.query, nil, engine.QueryOptions{Budget: p.budget})
+		answer, err := p.engine.Query(t.query, nil, engine.QueryOptions{Budget: p.limits.QuerySteps})
 		if err != nil {
 			p.fail("it was refused: %v", err)
 			return true
 		}
-		p.compare(s.rows, split(answer.Rows, len(answer.Columns)))
+		rows := split(answer.Rows, len(answer.Columns))
+		if before := len(p.result.Failures); len(t.query.Order) > 0 {
+			if p.compare(s.rows, rows); len(p.result.Failures) == before {
+				p.compareOrder(s.rows, rows)
+			}
+			return true
+		}
+		p.compare(s.rows, rows)
 		return true
 	}
 	k, watched := p.keys[t.id()]
 	if !watched {
-		fresh, err := p.engine.Watch(t.view, t.key)
+		fresh, err := p.engine.WatchWithin(t.view, t.key, p.limits.WatchSteps)
 		if err != nil {
 			p.fail("it was refused: %v", err)
 			return true
@@ -245,5 +259,15 @@ func split(flat []value.Value, width int) []row {
 func (p *player) compare(want, got []row) {
 	if text := difference(want, got); text != "" {
 		p.fail("%s", text)
+	}
+}
+
+// compareOrder fails if the same rows come in another order.
+func (p *player) compareOrder(want, got []row) {
+	for i := range want {
+		if compareRows(want[i], got[i]) != 0 {
+			p.fail("%s", inOrder(got))
+			return
+		}
 	}
 }

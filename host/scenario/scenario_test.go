@@ -8,9 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
 )
+
+// limits are small, so that tests reach them.
+var limits = Limits{
+	QuerySteps: 10_000, WatchSteps: 10_000, Derived: engine.Limits{CommitRows: 10_000},
+}
 
 var update = flag.Bool("update", false, "rewrite what the files of testdata should print")
 
@@ -67,8 +73,8 @@ func play(t *testing.T, program, source string) string {
 	}
 	var b strings.Builder
 	for i := range f.Tests {
-		result := f.Tests[i].Run(10_000)
-		if again := f.Tests[i].Run(10_000); fmt.Sprint(again) != fmt.Sprint(result) {
+		result := f.Tests[i].Run(limits)
+		if again := f.Tests[i].Run(limits); fmt.Sprint(again) != fmt.Sprint(result) {
 			t.Errorf("test %s goes otherwise when it is run again", f.Tests[i].Name)
 		}
 		if result.Failures == nil {
@@ -146,7 +152,7 @@ test any reason
 	for i, want := range []string{
 		"it was refused: statement 1: ", "it was refused for another reason: statement 1: ", "", "",
 	} {
-		result := file.Tests[i].Run(10_000)
+		result := file.Tests[i].Run(limits)
 		switch {
 		case want == "" && result.Failures == nil:
 		case len(result.Failures) == 1 && want != "" &&
@@ -198,7 +204,7 @@ clock every 10s
 			return
 		}
 		for i := range file.Tests {
-			file.Tests[i].Run(1000)
+			file.Tests[i].Run(limits)
 		}
 	})
 }
