@@ -224,7 +224,7 @@ func (e *Engine) widened(old *relation.Relation, arity int) *relation.Relation {
 	for at, ok := old.NextVisible(0); ok; at, ok = old.NextVisible(at + 1) {
 		copy(row, old.Row(at))
 		id, _ := table.Add(row)
-		table.SetFlags(id, old.Flags(at)&^relation.Visible)
+		table.SetFlags(id, old.Flags(at)&relation.CallerFlags)
 		table.Show(id)
 	}
 	return table
@@ -247,12 +247,22 @@ func (e *Engine) keepBaselines() []*Key {
 			u := k.unitOf(i)
 			if u.baseline == nil {
 				told := e.outputIDs(u)
-				u.baseline = &told
+				e.setBaseline(u, &told)
 			}
-			u.rows, u.pending = nil, 0
+			u.rows, u.pending, u.kept = nil, 0, false
 		}
 	}
 	return keys
+}
+
+// setBaseline notes what was told last of a unit, and how many units have such a note.
+func (e *Engine) setBaseline(u *unit, told *[]value.ID) {
+	if u.baseline != nil {
+		e.baselines--
+	}
+	if u.baseline = told; told != nil {
+		e.baselines++
+	}
 }
 
 // outputIDs returns the rows of a unit as they are told, in ids.
@@ -279,9 +289,14 @@ func (e *Engine) outputIDs(u *unit) []value.ID {
 // results. Keys whose result is what was told last are then as if just watched; the
 // others are touched, and counted in the diff.
 func (e *Engine) rewatch(keys []*Key, d *Diff) {
-	e.touched, e.pending = nil, nil
+	e.touched, e.pending, e.kept, e.keptRows = nil, nil, nil, 0
 	for _, k := range keys {
+		before := *k.family
 		k.join(e.views[k.family.view.Name])
+		k.listed = false
+		for i := range k.Parts() { // what was told of it
+			k.family.parts[i].doubt = max(k.family.parts[i].doubt, before.parts[i].doubt)
+		}
 		e.demand(k)
 	}
 	e.silent = true
@@ -292,18 +307,21 @@ func (e *Engine) rewatch(keys []*Key, d *Diff) {
 		}
 	}
 	e.silent = false
+	e.lookAtDoubts()
 	for _, k := range keys {
 		e.takeAll(k)
 	}
-	e.pending = nil
+	e.dropReported()
 	count := newRowCount(d)
 	for _, k := range keys {
-		k.listed = false
 		for i := range k.Parts() {
 			u := k.unitOf(i)
+			if u.part.doubt == Stale {
+				continue // it keeps what was told
+			}
 			now, old := e.outputIDs(u), *u.baseline
 			if slices.Equal(now, old) {
-				u.baseline = nil
+				e.setBaseline(u, nil)
 				continue
 			}
 			e.touch(k)
@@ -319,7 +337,7 @@ func (e *Engine) rewatch(keys []*Key, d *Diff) {
 // diffBaseline collects how a unit's rows differ from its baseline.
 func (e *Engine) diffBaseline(u *unit, c *Change) {
 	now, old := e.outputIDs(u), *u.baseline
-	u.baseline = nil
+	e.setBaseline(u, nil)
 	c.Insert, c.Retract = c.Insert[:0], c.Retract[:0]
 	e.compareRows(len(u.part.outputs), now, old, func(entered bool, row []value.ID) {
 		if entered {

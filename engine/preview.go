@@ -58,8 +58,8 @@ func (e *Engine) countRows(n *next, d *Diff) {
 	count := newRowCount(d)
 	for _, p := range n.goals {
 		f, view := e.views[p.view], count.of(p.view)
-		if f == nil || view.Keys > 0 {
-			continue // nobody watches it, or its keys end
+		if f == nil || view.Keys > 0 || n.network.Unsure(p.goal) {
+			continue // nobody watches it, its keys end, or they keep their rows
 		}
 		rows := make(map[string]bool) // told of this part, of all keys
 		old := &f.parts[p.index]

@@ -19,6 +19,7 @@ type QueryOptions struct {
 	// are one.
 	Budget    uint64
 	Cancelled func() bool // asked every few thousand steps; may be nil
+	whole     bool        // row errors of the query's own condition are an error
 }
 
 // QueryResult is the answer to a query.
@@ -27,6 +28,9 @@ type QueryResult struct {
 	Rows      []value.Value // flat, each row as wide as Columns, in the query's order
 	Count     int           // of rows; tells more than Rows where there are no columns
 	Truncated bool          // the result has more rows than MaxRows let through
+	// Errors are of a clause that cannot be computed somewhere, so that rows may be
+	// missing; nil if none are.
+	Errors *RuleErrors
 }
 
 // inProgram reports whether the query may have been analysed against a program.
@@ -51,7 +55,7 @@ func inProgram(q *analysis.Query, p *analysis.Program) bool {
 // Query answers a query that was analysed against the present program, with one
 // value for each of its parameters. It derives what it needs in a network of its
 // own and keeps nothing: no rows, no demand, no symbols, no index. Its errors wrap
-// ErrBudget, ErrCancelled, ErrArity, ErrType or ErrStaleQuery.
+// ErrBudget, ErrCancelled, ErrArity, ErrType or ErrStaleQuery, or are *RowErrors.
 func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOptions) (
 	QueryResult, error,
 ) {
@@ -86,6 +90,13 @@ func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOpt
 	network.Demand(0, key)
 	if _, _, err := network.Settle(); err != nil {
 		return out, fmt.Errorf("query: %w", named(err, e.program, nil))
+	}
+	if cause, ok := network.Cause(0); ok {
+		errs := ruleErrors(cause, e.program, nil)
+		if network.Unsure(0) || opt.whole && cause.Clause.Rule < 0 {
+			return out, &RowErrors{Errors: errs}
+		}
+		out.Errors = &errs
 	}
 	out.choose(q, network.Result(0), network.Outputs(0), symbols, opt)
 	return out, nil

@@ -28,6 +28,10 @@ type part struct {
 	width   int
 	outputs []output
 	order   []int // the kept cells in the order in which they sort rows
+	// doubt is what row errors do to the rows, as it was told last, and cause a clause
+	// that has them.
+	doubt Doubt
+	cause *RuleErrors
 }
 
 // output tells where an output column comes from.
@@ -96,7 +100,7 @@ func (e *Engine) compareKept(p *part, a, b []value.ID) int {
 	return 0
 }
 
-// Rows appends the present result of a part of a key's view to dst, row after row,
+// Rows appends the present result, or the last good one, of a part of a key's view to dst, row after row,
 // each as wide as Columns, sorted by value.Compare column by column, without
 // duplicates. A dead key has no rows.
 func (e *Engine) Rows(k *Key, part int, dst []value.Value) []value.Value {
@@ -106,7 +110,12 @@ func (e *Engine) Rows(k *Key, part int, dst []value.Value) []value.Value {
 	start := e.now()
 	u := k.unitOf(part)
 	rows := u.rows
-	if u.pending != 0 {
+	if u.part.doubt == Stale && u.baseline != nil {
+		dst = e.appendCells(dst, *u.baseline)
+		e.spend(start)
+		return dst
+	}
+	if u.pending != 0 && u.part.doubt != Stale {
 		entered, left := e.netChange(u)
 		e.present = e.merge(u.part, append(e.present[:0], rows...), entered, left)
 		rows = e.present

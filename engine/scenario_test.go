@@ -105,10 +105,10 @@ func (p *player) do(command, rest string) []string {
 			return []string{err.Error()}
 		}
 		p.keys[rest] = k
-		return p.rows(k)
+		return append(p.rows(k), p.changes()...)
 	case "unwatch":
 		p.engine.Unwatch(p.keys[rest])
-		return nil
+		return p.changes()
 	case "rows":
 		return p.rows(p.keys[rest])
 	case "write", "hold":
@@ -119,6 +119,8 @@ func (p *player) do(command, rest string) []string {
 		return answer
 	case "call":
 		return append(p.call(rest), p.changes()...)
+	case "errors":
+		return p.errors()
 	case "query":
 		return p.query(rest)
 	case "stats":
@@ -230,6 +232,24 @@ func (p *player) transact(statements []analysis.Statement, key []value.Value) []
 	return out
 }
 
+var doubts = map[Doubt]string{Incomplete: " (incomplete)", Stale: " (stale)"}
+
+// errors lists what cannot be computed.
+func (p *player) errors() []string {
+	var out []string
+	for _, e := range p.engine.Errors() {
+		line := fmt.Sprintf("%s%s at %d:%d: %d", e.Rule, e.View, e.Pos.Line, e.Pos.Column, e.Count)
+		for _, s := range e.Samples {
+			line += fmt.Sprintf("; %s at", s.Message)
+			for i, name := range s.Variables {
+				line += fmt.Sprintf(" %s=%v", name, s.Values[i])
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
 // scenarioBudget is how many steps a condition may take.
 const scenarioBudget = 1000
 
@@ -247,6 +267,7 @@ func (p *player) changes() []string {
 			if len(c.Retract) > 0 {
 				line += " left " + showPart(k, i, c.Retract)
 			}
+			line += doubts[c.Doubt]
 		}
 		out = append(out, line)
 	})
@@ -257,7 +278,8 @@ func (p *player) changes() []string {
 func (p *player) rows(k *Key) []string {
 	var out []string
 	for i, part := range k.family.view.Parts {
-		line := showPart(k, i, p.engine.Rows(k, i, nil))
+		doubt, _ := p.engine.Doubt(k, i)
+		line := showPart(k, i, p.engine.Rows(k, i, nil)) + doubts[doubt]
 		if part.Name != "" {
 			line = part.Name + " " + line
 		}
@@ -279,6 +301,10 @@ func (p *player) query(text string) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
+	doubt := ""
+	if r.Errors != nil {
+		doubt = doubts[Incomplete]
+	}
 	k := &Key{family: &family{view: &analysis.View{Parts: []analysis.Part{{Query: *q}}}}}
-	return []string{show(k, r.Rows)}
+	return []string{show(k, r.Rows) + doubt}
 }

@@ -49,7 +49,7 @@ func (e *Engine) leave(n *dataflow.Network, tables, kept []*relation.Relation) {
 // pieces. It waits until Changes has told everything, because what is to be told after
 // a deployment was kept as ids that no row need have now.
 func (e *Engine) sweep() {
-	if len(e.touched) > 0 {
+	if len(e.touched) > 0 || e.baselines > 0 {
 		return
 	}
 	if len(e.leaving) > 0 && !e.leaving[0].Abandon(abandonedRows) {

@@ -69,7 +69,7 @@ func IsPlain(statements []analysis.Statement) bool {
 // program.
 //
 // An error refuses the whole transaction, and nothing of it remains. It wraps ErrFull,
-// ErrBudget (see BudgetError), ErrArity or ErrType; with several statements, or with one that asks, it
+// ErrBudget (see BudgetError), ErrArity or ErrType, or is a *RowErrors; with several statements, or with one that asks, it
 // is a *StatementError.
 func (e *Engine) Transact(revision uint64, statements []analysis.Statement,
 	parameters []value.Value, opt TransactOptions,
@@ -172,7 +172,7 @@ func (t *transaction) resolve(s *analysis.Statement) (ops []analysis.Op, rows in
 		len(b.Computations) == 0 {
 		answer = t.constant(s.Query)
 	} else if answer, err = t.engine.Query(s.Query, t.parameters, QueryOptions{
-		Budget: t.budget,
+		Budget: t.budget, whole: true,
 	}); err != nil {
 		return nil, 0, err
 	}

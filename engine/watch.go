@@ -21,6 +21,7 @@ type Key struct {
 	revision uint64 // of the last commit that touched it
 	dead     bool
 	listed   bool // in Engine.touched
+	restated bool // to be told even if its rows do not change
 
 	// Owner is the caller's own; the engine does not look at it.
 	Owner any
@@ -42,6 +43,7 @@ type unit struct {
 	// pending is the unit's newest entry in Engine.pending + 1, 0 if there is none:
 	// result rows whose change is unreported.
 	pending uint32
+	kept    bool // in Engine.kept
 	// baseline, if not nil, replaces rows as what was told last, as output rows, when
 	// a Deploy replaced the network.
 	baseline *[]value.ID
@@ -147,7 +149,11 @@ func (e *Engine) WatchWithin(view string, key []value.Value, steps uint64) (*Key
 	err := e.settleSilently(k)
 	e.network.Limits(e.bounds(0))
 	if err == nil {
-		e.takeAll(k)
+		e.updateDoubts()
+		k.restated = false
+		if e.takeAll(k) {
+			return k, nil // there is something to keep in e.pending
+		}
 	} else {
 		e.abandon(k)
 	}
@@ -234,7 +240,8 @@ func (e *Engine) forget(k *Key) {
 	k.dead = true
 	for i := range k.Parts() {
 		u := k.unitOf(i)
-		u.pending, u.baseline, u.rows = 0, nil, nil
+		u.pending, u.rows = 0, nil
+		e.setBaseline(u, nil)
 	}
 	if k.listed {
 		e.touched = slices.DeleteFunc(e.touched, func(o *Key) bool { return o == k })
@@ -274,6 +281,10 @@ func (e *Engine) touch(k *Key) {
 		e.marks = append(e.marks, mark{k, k.revision})
 		k.revision = e.revision
 	}
+	e.list(k)
+}
+
+func (e *Engine) list(k *Key) {
 	if !k.listed {
 		k.listed = true
 		e.touched = append(e.touched, k)
@@ -284,17 +295,20 @@ func (e *Engine) touch(k *Key) {
 // and sorted.
 type Change struct {
 	Insert, Retract []value.Value
+	Doubt           Doubt // of its rows from now on
 }
 
 // Changes calls yield for each watched key whose result differs from what was told
 // last, by Rows after Watch or by Changes itself, with the revision of the last
 // commit that touched the key and with one Change for each part of its view.
 // Several commits since the last call come out as one net change; a key whose
-// changes cancel out does not appear. Keys come in the order in which they were
+// changes cancel out does not appear. While row errors make a part Stale, nothing of it
+// changes; a key whose doubt changes appears even without a row. Keys come in the order in which they were
 // first touched. The slices are valid during the call only; yield may call Rows,
 // and nothing else of the engine.
 func (e *Engine) Changes(yield func(k *Key, revision uint64, parts []Change)) {
 	start := e.now()
+	e.updateDoubts()
 	for _, k := range e.touched {
 		k.listed = false
 		if e.report(k) {
@@ -304,8 +318,8 @@ func (e *Engine) Changes(yield func(k *Key, revision uint64, parts []Change)) {
 		}
 	}
 	clear(e.touched)
-	e.touched, e.pending = e.touched[:0], e.pending[:0]
-	e.trimPending()
+	e.touched = e.touched[:0]
+	e.dropReported()
 	e.sweep()
 	for i := range e.changes {
 		if c := &e.changes[i]; cap(c.Insert)+cap(c.Retract) > scratchKept {
@@ -321,9 +335,15 @@ func (e *Engine) report(k *Key) bool {
 	for len(e.changes) < k.Parts() {
 		e.changes = append(e.changes, Change{})
 	}
-	some := false
+	some := k.restated
+	k.restated = false
 	for i := range k.Parts() {
 		u, c := k.unitOf(i), &e.changes[i]
+		if c.Doubt = u.part.doubt; c.Doubt == Stale {
+			c.Insert, c.Retract = c.Insert[:0], c.Retract[:0]
+			e.keep(u)
+			continue
+		}
 		if u.baseline != nil {
 			e.take(u)
 			e.diffBaseline(u, c)
@@ -338,11 +358,20 @@ func (e *Engine) report(k *Key) bool {
 	return some
 }
 
-// takeAll takes note that the net change of a key is reported.
-func (e *Engine) takeAll(k *Key) {
+// takeAll takes note that the net change of a key is reported, but for that of stale
+// parts, which it keeps; it returns true if there was some to keep.
+func (e *Engine) takeAll(k *Key) bool {
+	kept := false
 	for i := range k.Parts() {
-		e.take(k.unitOf(i))
+		u := k.unitOf(i)
+		if u.part.doubt != Stale {
+			e.take(u)
+			continue
+		}
+		e.keep(u)
+		kept = kept || u.pending != 0
 	}
+	return kept
 }
 
 // take takes note that the net change of a unit is reported.

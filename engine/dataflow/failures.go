@@ -104,6 +104,23 @@ func (n *Network) Errors(yield func(ClauseErrors) bool) {
 	}
 }
 
+// Cause returns the row errors of a clause that makes a goal Unsure or else Flagged,
+// and false if nothing does.
+func (n *Network) Cause(goal int) (ClauseErrors, bool) {
+	d := n.doubt(goal)
+	if d == sure {
+		return ClauseErrors{}, false
+	}
+	for i, f := range n.failures {
+		if n.goals[goal].doubts[i] == d && f.predicate.table.Len() > 0 {
+			e := ClauseErrors{Clause: f.clause, Count: f.predicate.table.Len()}
+			n.sample(f, &e)
+			return e, true
+		}
+	}
+	panic("dataflow: a doubt has no cause")
+}
+
 // sample adds failing rows to the samples of their clause.
 func (n *Network) sample(f *failures, e *ClauseErrors) {
 	table := f.predicate.table

@@ -17,6 +17,17 @@ type publication struct {
 	// changes are since base, one for each part of the view; nil for the first group
 	// of a watch, which has no base.
 	changes []engine.Change
+	// stale says for each part of the view what its rows lack, nil where nothing; it is
+	// nil if nothing lacks anywhere.
+	stale []*frame.Stale
+}
+
+// staleOf returns what a part's rows lack.
+func (p *publication) staleOf(part int) *frame.Stale {
+	if p.stale == nil {
+		return nil
+	}
+	return p.stale[part]
 }
 
 // unitRows are the rows of one part of a view at a key, flat.
@@ -73,6 +84,9 @@ func (e *encoder) plain(header frame.Header, p publication, rows []value.Value,
 		if len(e.buf)-e.starts[len(e.starts)-1] > pieceBytes {
 			e.buf = e.buf[:mark]
 		}
+	}
+	if s := p.staleOf(0); s != nil {
+		e.buf = frame.AppendStale(e.buf, *s)
 	}
 	e.buf = frame.AppendFrameEnd(e.buf)
 }

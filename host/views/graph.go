@@ -268,6 +268,7 @@ func (g *Graph) begin(t *ingest.Turn, k *keyed) {
 	k.watch, k.held = watch, t.Revision
 	g.publish(t, k, publication{revision: t.Revision, sequence: t.Sequence()})
 	g.letGoOversize(t)
+	g.restate(t)
 }
 
 // Publish writes a new group for each key that the batch changed.
@@ -282,13 +283,43 @@ func (g *Graph) Publish(t *ingest.Turn) {
 		if sequence == 0 {
 			sequence = t.Sequence()
 		}
-		g.publish(t, k, publication{
-			revision: revision, sequence: sequence, base: k.held, changes: parts,
-		})
+		p := publication{revision: revision, sequence: sequence, base: k.held, changes: parts}
+		if !slices.ContainsFunc(parts, changesRows) {
+			// Only what the rows lack is another: they are exact where they were.
+			p.revision, p.changes = k.held, nil
+		}
+		g.publish(t, k, p)
 		g.entered = t.Nanos()
 	})
 	t.CountEngine(g.engineNanos + t.Nanos() - g.entered)
 	g.letGoOversize(t)
+}
+
+func changesRows(c engine.Change) bool { return len(c.Insert)+len(c.Retract) > 0 }
+
+// stale says what the rows of a key lack; see publication.
+func (g *Graph) stale(t *ingest.Turn, k *keyed) []*frame.Stale {
+	var all []*frame.Stale
+	for i := range k.view.parts {
+		doubt, cause := t.Engine.Doubt(k.watch, i)
+		if doubt == engine.Exact {
+			continue
+		}
+		if all == nil {
+			all = make([]*frame.Stale, len(k.view.parts))
+		}
+		s := &frame.Stale{Code: frame.StaleError, Rule: cause.Rule}
+		if doubt == engine.Incomplete {
+			s.Code = frame.StaleIncomplete
+		}
+		// The values that a rule failed for may be another viewer's, so they are not told.
+		s.Message = "a rule cannot be computed for some rows"
+		if len(cause.Samples) > 0 {
+			s.Message += ": " + cause.Samples[0].Code
+		}
+		all[i] = s
+	}
+	return all
 }
 
 // last writes a key's last frame, which says why, and has its track reset soon.
@@ -328,6 +359,7 @@ func (g *Graph) publish(t *ingest.Turn, k *keyed, p publication) {
 		u.name, u.width = parts[i].Name, len(parts[i].Query.Columns)
 		u.rows = t.Engine.Rows(k.watch, i, u.rows[:0])
 	}
+	p.stale = g.stale(t, k)
 	g.engineNanos += t.Nanos() - g.entered
 	frames := g.encoder.group(t, p, content, g.dir.cfg.PartBytes)
 	size := g.encoder.bytes() + len(frames)*wire.MaxFrameHeaderBytes
@@ -349,6 +381,14 @@ func (g *Graph) publish(t *ingest.Turn, k *keyed, p publication) {
 		g.dir.cfg.Logger.Error("write a key's rows", "graph", g.name, "view", k.view.name,
 			"key", k.key, "err", err)
 		g.oversize = append(g.oversize, k)
+	}
+}
+
+// restate tells viewers what a key that came or went has changed for others: rules are
+// computed for watched keys only, and so their failures come and go with keys.
+func (g *Graph) restate(t *ingest.Turn) {
+	if t.Engine.Unreported() {
+		g.Publish(t)
 	}
 }
 
@@ -384,6 +424,7 @@ func (g *Graph) Tick(t *ingest.Turn, now time.Time) {
 	}
 	clear(g.ending[len(kept):])
 	g.ending = kept
+	g.restate(t)
 	if g.progress.Cursors() > 0 || g.reported != t.Revision {
 		g.reported = t.Revision
 		p := frame.Progress{Epoch: t.Epoch, Durable: t.Revision, Published: t.Revision}

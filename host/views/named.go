@@ -81,6 +81,9 @@ func (e *encoder) closeUnit(p publication, i, width int, change bool) {
 	if change {
 		e.buf = e.appendChange(e.buf, &p.changes[i], width)
 	}
+	if s := p.staleOf(i); s != nil {
+		e.buf = frame.AppendStale(e.buf, *s)
+	}
 	e.buf = frame.AppendUnitEnd(e.buf)
 }
 

@@ -22,8 +22,9 @@ type Stale struct {
 
 // Codes of Stale.
 const (
-	StaleError  = "error"  // a rule failed on a row
-	StaleBehind = "behind" // more than a second behind the published revision
+	StaleError      = "error"      // a rule failed on a row, which could make rows wrong
+	StaleIncomplete = "incomplete" // the same, but rows can only be missing: the others go on
+	StaleBehind     = "behind"     // more than a second behind the published revision
 )
 
 // Closed is the reason in a subscription's last frame.
