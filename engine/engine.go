@@ -68,11 +68,7 @@ type Engine struct {
 	keptRows int
 	// baselines is how many units have one, whose ids no row need have.
 	baselines int
-	// kept are the units whose pending rows Changes must not tell yet, among others
-	// that had some, and keptRows how many rows that were.
-	kept     []*unit
-	keptRows int
-	leaving  []abandoned // what went as a whole and still counts in the dictionary
+	leaving   []abandoned // what went as a whole and still counts in the dictionary
 
 	applies          uint64
 	applyNanoseconds int64
