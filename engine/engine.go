@@ -56,6 +56,9 @@ type Engine struct {
 	goals     []*part   // by the number of their goal in network
 	views     map[string]*family
 
+	pins          []*Pin // with those whose traces are being swept
+	ticksPerPause uint64 // of pinned queries; less in tests
+
 	revision uint64
 	silent   bool   // result rows change as part of a snapshot, not of a commit
 	watching *Key   // the only key whose result can change
@@ -84,7 +87,7 @@ type Engine struct {
 // New returns an engine with an empty program. The clock gives nanoseconds and
 // never goes back; it serves Stats only, and may be nil.
 func New(clock func() int64) *Engine {
-	e := &Engine{clock: clock, symbols: value.NewInterner()}
+	e := &Engine{clock: clock, ticksPerPause: ticksPerPause, symbols: value.NewInterner()}
 	if _, err := e.Deploy(&analysis.Program{}, false); err != nil {
 		panic("engine: the empty program does not deploy")
 	}

@@ -59,110 +59,174 @@ func inProgram(q *analysis.Query, p *analysis.Program) bool {
 func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOptions) (
 	QueryResult, error,
 ) {
-	out := QueryResult{Columns: q.Columns}
-	if err := checkValues(parameters, q.Parameters); err != nil {
-		return out, fmt.Errorf("parameters: %w", err)
+	v := evaluator{
+		query: q, parameters: parameters, options: opt, limits: e.limits,
+		program: e.program, prepared: e.prepared, tables: e.tables,
+		symbols: querySymbols{interner: e.symbols},
 	}
-	if !inProgram(q, e.program) {
-		return out, ErrStaleQuery
+	if err := v.check(); err != nil {
+		return QueryResult{Columns: q.Columns}, err
 	}
+	return v.evaluate()
+}
+
+// evaluator answers one query.
+type evaluator struct {
+	query      *analysis.Query
+	parameters []value.Value
+	options    QueryOptions
+	limits     Limits
+	program    *analysis.Program
+	prepared   *dataflow.Prepared
+	tables     []*relation.Relation
+	symbols    querySymbols
+
+	// Of a query that reads through a pin: stops is asked often, may let other things
+	// happen meanwhile, and reports whether the evaluation is to end.
+	pin     relation.Pin
+	stops   func() bool
+	stopped bool
+	ticks   uint64
+	// ticksPerPause is how many steps are made between two questions.
+	ticksPerPause uint64
+}
+
+// ticksPerPause is how many steps are made, or rows chosen or compared, between two
+// questions whether a pinned query is to stop.
+const ticksPerPause = 128
+
+// check reports what makes a query impossible to begin with.
+func (v *evaluator) check() error {
+	if err := checkValues(v.parameters, v.query.Parameters); err != nil {
+		return fmt.Errorf("parameters: %w", err)
+	}
+	if !inProgram(v.query, v.program) {
+		return ErrStaleQuery
+	}
+	return nil
+}
+
+func (v *evaluator) evaluate() (QueryResult, error) {
+	out := QueryResult{Columns: v.query.Columns}
 	// All rows are found and then the wanted ones chosen, which for one evaluation is
 	// less work than to keep them in order.
-	unordered := *q
+	unordered := *v.query
 	unordered.Order, unordered.Limit, unordered.Offset = nil, 0, 0
-	symbols := &querySymbols{interner: e.symbols}
 	network, err := dataflow.New(dataflow.Config{
-		Program: e.prepared, Symbols: symbols, Tables: e.tables,
-		Goals: []*analysis.Query{&unordered}, Transient: true,
+		Program: v.prepared, Symbols: &v.symbols, Tables: v.tables,
+		Goals: []*analysis.Query{&unordered}, Transient: true, Pin: v.pin,
 	})
 	if err != nil {
 		return out, err
 	}
-	key := make([]value.ID, len(parameters))
-	for i, v := range parameters {
-		if key[i], err = symbols.ID(v); err != nil {
+	key := make([]value.ID, len(v.parameters))
+	for i, p := range v.parameters {
+		if key[i], err = v.symbols.ID(p); err != nil {
 			return out, err
 		}
 	}
-	network.Limits(dataflow.Limits{
-		Steps: opt.Budget, Derivations: e.limits.CommitRows, Cancelled: opt.Cancelled,
-	})
+	limits := dataflow.Limits{
+		Steps: v.options.Budget, Derivations: v.limits.CommitRows,
+		Cancelled: v.options.Cancelled,
+	}
+	if v.stops != nil {
+		limits.Cancelled, limits.CancelSteps = v.stops, v.ticksPerPause
+	}
+	network.Limits(limits)
 	network.Demand(0, key)
 	if _, _, err := network.Settle(); err != nil {
-		return out, fmt.Errorf("query: %w", named(err, e.program, nil))
+		return out, fmt.Errorf("query: %w", named(err, v.program, nil))
 	}
 	if cause, ok := network.Cause(0); ok {
-		errs := ruleErrors(cause, e.program, nil)
-		if network.Unsure(0) || opt.whole && cause.Clause.Rule < 0 {
+		errs := ruleErrors(cause, v.program, nil)
+		if network.Unsure(0) || v.options.whole && cause.Clause.Rule < 0 {
 			return out, &RowErrors{Errors: errs}
 		}
 		out.Errors = &errs
 	}
-	out.choose(q, network.Result(0), network.Outputs(0), symbols, opt)
+	v.choose(&out, network.Result(0), network.Outputs(0))
+	if v.stopped {
+		return QueryResult{Columns: out.Columns}, fmt.Errorf("query: %w", ErrCancelled)
+	}
 	return out, nil
 }
 
+// tick lets a pinned query pause now and then. When it has to stop, the rest is done
+// at once and wrong.
+func (v *evaluator) tick() {
+	if v.stops == nil || v.stopped {
+		return
+	}
+	if v.ticks++; v.ticks%v.ticksPerPause == 0 {
+		v.stopped = v.stops()
+	}
+}
+
 // choose takes the rows that a query and its options want from all that it has.
-func (out *QueryResult) choose(q *analysis.Query, table *relation.Relation,
-	outputs []dataflow.Source, symbols *querySymbols, opt QueryOptions,
+func (v *evaluator) choose(out *QueryResult, table *relation.Relation,
+	outputs []dataflow.Source,
 ) {
-	var rows []relation.RowID
-	for id, ok := table.NextVisible(0); ok; id, ok = table.NextVisible(id + 1) {
-		rows = append(rows, id)
-	}
-	compare := func(a, b relation.RowID) int {
-		x, y := table.Row(a), table.Row(b)
-		for _, by := range q.Order {
-			o := outputs[by.Column]
-			if o.Column < 0 || x[o.Column] == y[o.Column] {
-				continue
-			}
-			if by.Descending {
-				return symbols.Compare(y[o.Column], x[o.Column])
-			}
-			return symbols.Compare(x[o.Column], y[o.Column])
-		}
-		for _, o := range outputs {
-			if o.Column >= 0 && x[o.Column] != y[o.Column] {
-				return symbols.Compare(x[o.Column], y[o.Column])
-			}
-		}
-		return 0
-	}
-	first, end := 0, len(rows)
+	first, end := 0, table.Len()
 	skip := func(n int) { first = min(max(n, 0)+first, end) }
-	if q.Limit > 0 {
+	if q := v.query; q.Limit > 0 {
 		skip(q.Offset)
 		end = first + min(q.Limit, end-first)
 	}
-	skip(opt.Offset)
-	if opt.MaxRows > 0 && end-first > opt.MaxRows {
-		end, out.Truncated = first+opt.MaxRows, true
+	skip(v.options.Offset)
+	if most := v.options.MaxRows; most > 0 && end-first > most {
+		end, out.Truncated = first+most, true
 	}
-	rows = smallest(rows, end, compare)
+	compare := func(a, b relation.RowID) int {
+		return v.compare(table.Row(a), table.Row(b), outputs)
+	}
+	rows := v.smallest(table, end, compare)
 	slices.SortFunc(rows, compare)
-	rows = rows[first:]
+	rows = rows[min(first, len(rows)):]
 	out.Count = len(rows)
 	out.Rows = make([]value.Value, 0, len(rows)*len(outputs))
 	for _, id := range rows {
+		if v.tick(); v.stopped {
+			return
+		}
 		for _, o := range outputs {
 			cell := o.Constant
 			if o.Column >= 0 {
 				cell = table.Row(id)[o.Column]
 			}
-			out.Rows = append(out.Rows, symbols.Value(cell))
+			out.Rows = append(out.Rows, v.symbols.Value(cell))
 		}
 	}
 }
 
-// smallest returns the n smallest rows, in no order. It changes rows. Sorting all
-// of them would take longer than finding them did.
-func smallest(rows []relation.RowID, n int, compare func(a, b relation.RowID) int,
-) []relation.RowID {
-	if n >= len(rows) {
-		return rows
+// compare compares two rows in the query's order.
+func (v *evaluator) compare(x, y []value.ID, outputs []dataflow.Source) int {
+	if v.tick(); v.stopped {
+		return 0
 	}
-	heap := rows[:n] // the largest first
+	for _, by := range v.query.Order {
+		o := outputs[by.Column]
+		if o.Column < 0 || x[o.Column] == y[o.Column] {
+			continue
+		}
+		if by.Descending {
+			return v.symbols.Compare(y[o.Column], x[o.Column])
+		}
+		return v.symbols.Compare(x[o.Column], y[o.Column])
+	}
+	for _, o := range outputs {
+		if o.Column >= 0 && x[o.Column] != y[o.Column] {
+			return v.symbols.Compare(x[o.Column], y[o.Column])
+		}
+	}
+	return 0
+}
+
+// smallest returns the n smallest visible rows, in no order. Sorting all of them
+// would take longer than finding them did.
+func (v *evaluator) smallest(table *relation.Relation, n int,
+	compare func(a, b relation.RowID) int,
+) []relation.RowID {
+	heap := make([]relation.RowID, 0, n) // when it is full, the largest first
 	sink := func(i int) {
 		for {
 			down := 2*i + 1
@@ -179,12 +243,18 @@ func smallest(rows []relation.RowID, n int, compare func(a, b relation.RowID) in
 			i = down
 		}
 	}
-	for i := n/2 - 1; i >= 0; i-- {
-		sink(i)
-	}
-	for _, row := range rows[n:] {
-		if compare(row, heap[0]) < 0 {
-			heap[0] = row
+	isSorted := n == table.Len() // nothing is to be left out
+	for id, ok := table.NextVisible(0); ok && n > 0; id, ok = table.NextVisible(id + 1) {
+		if v.tick(); v.stopped {
+			break
+		}
+		if len(heap) < n {
+			heap = append(heap, id)
+			for i := n/2 - 1; len(heap) == n && !isSorted && i >= 0; i-- {
+				sink(i)
+			}
+		} else if compare(id, heap[0]) < 0 {
+			heap[0] = id
 			sink(0)
 		}
 	}
@@ -198,20 +268,62 @@ type querySymbols struct {
 	interner *value.Interner
 	extra    []value.Value
 	ids      map[value.Value]value.ID // of extra, once there are more than a few
+	// held are the ids of the graph that a pinned query has met on its own, and that
+	// must not become those of other values before it ends; nil for another query.
+	held map[value.ID]struct{}
 }
 
 func (s *querySymbols) ID(v value.Value) (value.ID, error) {
+	if s.held != nil {
+		return s.heldID(v)
+	}
 	if id, ok := s.interner.Lookup(v); ok {
 		return id, nil
 	}
-	const few = 16
-	if s.ids == nil {
-		if i := slices.Index(s.extra, v); i >= 0 {
-			return firstExtra - value.ID(i), nil
-		}
-	} else if id, ok := s.ids[v]; ok {
+	if id, ok := s.extraID(v); ok {
 		return id, nil
 	}
+	return s.newID(v)
+}
+
+// heldID is ID for a pinned query. What the graph did not know at first, it may know
+// now, but no row that the query reads holds it.
+func (s *querySymbols) heldID(v value.Value) (value.ID, error) {
+	if id, ok := s.extraID(v); ok {
+		return id, nil
+	}
+	id, ok := s.interner.Lookup(v)
+	if !ok {
+		return s.newID(v)
+	}
+	if _, ok := s.held[id]; !ok && id.IsCounted() {
+		s.interner.Retain(id)
+		s.held[id] = struct{}{}
+	}
+	return id, nil
+}
+
+// release lets go of the held ids.
+func (s *querySymbols) release() {
+	for id := range s.held {
+		s.interner.Release(id)
+	}
+	s.held = nil
+}
+
+// extraID returns the id of a value that the graph has never seen.
+func (s *querySymbols) extraID(v value.Value) (value.ID, bool) {
+	if s.ids != nil {
+		id, ok := s.ids[v]
+		return id, ok
+	}
+	i := slices.Index(s.extra, v)
+	return firstExtra - value.ID(i), i >= 0
+}
+
+// newID makes the id of a value.
+func (s *querySymbols) newID(v value.Value) (value.ID, error) {
+	const few = 16
 	if len(s.extra) >= s.interner.Room() {
 		return 0, ErrFull
 	}

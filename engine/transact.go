@@ -108,6 +108,7 @@ func (e *Engine) Transact(revision uint64, statements []analysis.Statement,
 
 // begin makes the next changes those of a revision.
 func (e *Engine) begin(revision uint64) {
+	e.tendPins()
 	clear(e.marks)
 	e.marks = e.marks[:0]
 	e.revision = revision

@@ -111,9 +111,9 @@ func (n *Network) passBy(s *step, at relation.Ref) relation.Ref {
 		return s.index.NextLinked(at)
 	}
 	table := s.predicate.table
-	table.Guard(s.pin, at)
+	table.Guard(at)
 	n.checkSteps()
-	at = s.index.NextLinked(at)
-	table.Guard(s.pin, 0)
-	return at
+	next := s.index.NextLinked(at)
+	table.Unguard(at)
+	return next
 }

@@ -2,6 +2,7 @@ package relation
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -45,13 +46,13 @@ type pinned struct {
 	pins      uint8 // bit p-1 for pin p
 	deferring uint8 // pins, and those whose traces are still being swept
 	lingerers int   // lingering rows
+	guards    []RowID
 	states    [PinsMax]pinState
 }
 
 type pinState struct {
 	made    uint32 // row ids at the pin
 	visible int
-	guard   uint32 // 0, or the reference of a row that stays linked for the pin's reader
 	changed rowList
 }
 
@@ -71,16 +72,15 @@ func (r *Relation) Unpin(p Pin) {
 	r.pins &^= 1 << (p - 1)
 }
 
-// Sweep gives back what an ended pin held, some hundred rows at a time, and reports
-// whether there is more.
-func (r *Relation) Sweep(p Pin) (more bool) {
-	const sweptRows = 512
+// Sweep gives back what an ended pin held, n changed rows at most at a time, and
+// reports whether there is more.
+func (r *Relation) Sweep(p Pin, n int) (more bool) {
 	bit := uint8(1) << (p - 1)
 	if r.pins&bit != 0 || r.deferring&bit == 0 {
 		return false
 	}
 	list := &r.states[p-1].changed
-	for range sweptRows {
+	for range n {
 		id, ok := list.pop()
 		if !ok {
 			r.states[p-1] = pinState{}
@@ -172,24 +172,20 @@ func (r *Relation) revive(id RowID) (made bool) {
 	return made
 }
 
-// Guard keeps the row at a place linked until the pin's next Guard, or with 0 none:
-// a reader that pauses at a row that its pin does not see would lose its way.
-func (r *Relation) Guard(p Pin, at Ref) {
-	before := r.states[p-1].guard
-	r.states[p-1].guard = uint32(at)
-	if before != 0 && before-1 < r.made {
-		id := RowID(before - 1)
-		r.letGo(id, r.record(id))
-	}
+// Guard keeps the row at a place linked until Unguard: a reader that pauses at a row
+// that its pin does not see would lose its way.
+func (r *Relation) Guard(at Ref) { r.guards = append(r.guards, at.Row()) }
+
+// Unguard takes back one Guard.
+func (r *Relation) Unguard(at Ref) {
+	id := at.Row()
+	i := slices.Index(r.guards, id)
+	r.guards = slices.Delete(r.guards, i, i+1)
+	r.letGo(id, r.record(id))
 }
 
 func (r *Relation) isGuarded(id RowID) bool {
-	for p := range r.states {
-		if r.states[p].guard == uint32(id)+1 {
-			return true
-		}
-	}
-	return false
+	return len(r.guards) > 0 && slices.Contains(r.guards, id)
 }
 
 // VisibleAt reports whether the row with this id was visible at the pin.

@@ -142,7 +142,9 @@ func (p *pinTest) begin() {
 
 func (p *pinTest) end(m *pinnedModel) {
 	if !m.ended {
-		p.r.Guard(m.pin, 0)
+		if m.at != 0 {
+			p.r.Unguard(m.at)
+		}
 		p.r.Unpin(m.pin)
 		m.ended = true
 	}
@@ -151,7 +153,7 @@ func (p *pinTest) end(m *pinnedModel) {
 func (p *pinTest) sweep() {
 	kept := p.pins[:0]
 	for _, m := range p.pins {
-		if !m.ended || p.r.Sweep(m.pin) {
+		if !m.ended || p.r.Sweep(m.pin, 50) {
 			kept = append(kept, m)
 		}
 	}
@@ -171,16 +173,19 @@ func (p *pinTest) read(m *pinnedModel) {
 		m.key, m.met = p.randomRow(), map[[3]value.ID]bool{}
 		m.at = m.reading.FirstLinked(m.key[:len(m.reading.columns)])
 	} else {
-		if p.r.VisibleAt(m.at.Row(), m.pin) {
-			cells := cellsOf(p.r, m.at.Row())
+		at := m.at
+		if p.r.VisibleAt(at.Row(), m.pin) {
+			cells := cellsOf(p.r, at.Row())
 			if !m.rows[cells] || m.met[cells] {
 				p.Errorf("pin %d reads %v", m.pin, cells)
 			}
 			m.met[cells] = true
 		}
-		m.at = m.reading.NextLinked(m.at)
+		m.at = m.reading.NextLinked(at)
+		p.r.Unguard(at)
 	}
-	if p.r.Guard(m.pin, m.at); m.at != 0 {
+	if m.at != 0 {
+		p.r.Guard(m.at)
 		return
 	}
 	for cells := range m.rows {
@@ -300,7 +305,7 @@ func TestPinGivesMemoryBack(t *testing.T) {
 	}
 	r.Unpin(3)
 	sweeps := 1
-	for ; r.Sweep(3); sweeps++ {
+	for ; r.Sweep(3, 500); sweeps++ {
 	}
 	if sweeps < 2*rows/1000 {
 		t.Errorf("all is swept in %d pieces", sweeps)
