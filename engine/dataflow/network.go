@@ -162,6 +162,14 @@ func (r *recorder) ID(v value.Value) (value.ID, error) {
 	return id, err
 }
 
+// valueUses counts the values of an aggregation's groups, whose rows are the number of
+// the group and a value.
+type valueUses struct{ relation.Symbols }
+
+func (u valueUses) RetainRow(row []value.ID) { u.Symbols.RetainRow(row[1:]) }
+
+func (u valueUses) ReleaseRow(row []value.ID) { u.Symbols.ReleaseRow(row[1:]) }
+
 // Abandon releases what the network's rows and constants hold, about rows of them at a
 // time, and reports whether there is more. Nothing else may be done with the network
 // once that has begun.
@@ -178,6 +186,13 @@ func (n *Network) Abandon(rows int) (more bool) {
 		}
 		if p.table.Abandon(rows) || p.window != nil && p.window.groups.Abandon(rows) {
 			return true
+		}
+		if p.aggregation != nil {
+			for _, d := range p.aggregation.values {
+				if d.table.Abandon(rows) {
+					return true
+				}
+			}
 		}
 	}
 	return false
@@ -242,6 +257,11 @@ func (n *Network) connect(rules []*rule) {
 			p.table.Retain(n.uses)
 			if p.window != nil {
 				p.window.groups.Retain(n.uses)
+			}
+			if p.aggregation != nil {
+				for _, d := range p.aggregation.values {
+					d.table.Retain(valueUses{n.uses})
+				}
 			}
 		}
 	}
