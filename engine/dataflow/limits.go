@@ -64,11 +64,6 @@ func (n *Network) Limits(l Limits) {
 	n.liftLimits()
 }
 
-// Limit is Limits for steps and cancellation alone.
-func (n *Network) Limit(steps uint64, cancelled func() bool) {
-	n.Limits(Limits{Steps: steps, Cancelled: cancelled})
-}
-
 // meter counts what the present Settle does, and holds its limits.
 type meter struct {
 	isLimited bool
