@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
@@ -247,8 +248,12 @@ func (r *reader) clock(d *directive, s *step) bool {
 
 var writtenPattern = regexp.MustCompile(`^(\d{1,9}) inserted, (\d{1,9}) deleted$`)
 
-const expectForms = "expect rows, expect no rows, expect changes, expect no changes, " +
-	"expect refused and expect 1 inserted, 0 deleted are known"
+// setPattern is what is expected to be there: the word no, how exact it is, and what.
+var setPattern = regexp.MustCompile(
+	`^(no[ \t]+)?((?:stale|incomplete)[ \t]+)?(rows|changes|errors)(?:[ \t]+|$)`)
+
+const expectForms = "expect rows, expect changes and expect errors are known, each also with " +
+	"no, expect stale rows, expect incomplete rows, expect refused, and expect 1 inserted, 0 deleted"
 
 func (r *reader) expect(d *directive, s *step) bool {
 	f := &d.rest
@@ -258,16 +263,19 @@ func (r *reader) expect(d *directive, s *step) bool {
 		s.deleted, _ = strconv.Atoi(m[2])
 		return r.noBlock(d) && r.written(f, false)
 	}
-	for _, form := range []struct {
-		word string
-		read func(d *directive, f fragment, none bool, s *step) bool
-	}{{"rows", r.rows}, {"changes", r.changes}} {
-		for _, prefix := range []string{form.word, "no " + form.word} {
-			if rest, ok := strings.CutPrefix(f.text, prefix); ok && startsWord(rest) {
-				from := len(f.text) - len(strings.TrimLeft(rest, " \t"))
-				return form.read(d, f.slice(from, ""), prefix != form.word, s)
-			}
+	if m := setPattern.FindStringSubmatch(f.text); m != nil &&
+		(m[2] == "" || m[3] == "rows" && m[1] == "") {
+		none, target := m[1] != "", f.slice(len(m[0]), "")
+		switch m[3] {
+		case "rows":
+			s.doubt = map[string]engine.Doubt{
+				"stale": engine.Stale, "incomplete": engine.Incomplete,
+			}[strings.TrimSpace(m[2])]
+			return r.rows(d, target, none, s)
+		case "changes":
+			return r.changes(d, target, none, s)
 		}
+		return r.errors(d, target, none, s)
 	}
 	if rest, ok := strings.CutPrefix(f.text, "refused"); ok && startsWord(rest) {
 		s.verb = expectRefused
@@ -277,23 +285,57 @@ func (r *reader) expect(d *directive, s *step) bool {
 	return false
 }
 
+// startsWord reports whether a word ends where rest begins.
 func startsWord(rest string) bool {
 	return rest == "" || rest[0] == ' ' || rest[0] == '\t'
 }
 
-// refusal reads the part of a message in quotes.
-func (r *reader) refusal(f *fragment, text string, s *step) bool {
+// refusal reads the part of a message.
+func (r *reader) refusal(f *fragment, text string, s *step) (ok bool) {
 	if text == "" {
 		return true
 	}
-	quoted := f.slice(strings.Index(f.text, text), "(")
+	quoted := f.slice(strings.Index(f.text, text), "")
+	s.message, ok = r.message(&quoted)
+	return ok
+}
+
+// message reads a part of a message, in quotes.
+func (r *reader) message(f *fragment) (string, bool) {
+	quoted := f.slice(0, "(")
 	quoted.text += ")"
+	quoted.cut = append(quoted.cut, f.cut[1:]...)
 	columns := []analysis.Column{{Name: "part", Type: value.String}}
 	values, ok := r.tuple(&quoted, "message", "column", columns)
-	if ok {
-		s.message = values[0].Str()
+	if !ok {
+		return "", false
 	}
-	return ok
+	return values[0].Str(), true
+}
+
+// errors reads parts of the row errors that are expected.
+func (r *reader) errors(d *directive, f fragment, none bool, s *step) bool {
+	s.verb = expectErrors
+	groups := d.block.groups()
+	switch {
+	case f.text != "":
+		r.fail(f.start(), "", "the errors of the whole graph are meant; nothing stands behind")
+		return false
+	case none:
+		return r.noBlock(d)
+	case len(groups) == 0:
+		r.fail(d.rest.start(), "for example, indented: \"division_by_zero\"",
+			"parts of the errors are missing that should stand in the next lines")
+		return false
+	}
+	for i := range groups {
+		message, ok := r.message(&groups[i])
+		if !ok {
+			return false
+		}
+		s.messages = append(s.messages, message)
+	}
+	return true
 }
 
 // written fails if no write or call is right in front.
@@ -307,7 +349,7 @@ func (r *reader) written(f *fragment, refused bool) bool {
 				return true
 			}
 			return !refused && !last.refused || r.misplaced(f)
-		case expectRows, expectChanges, expectWritten:
+		case expectRows, expectChanges, expectErrors, expectWritten:
 		default:
 			return r.misplaced(f)
 		}

@@ -145,6 +145,8 @@ func (p *player) do(s *step) bool {
 		net := k.parts[s.target.part]
 		k.parts[s.target.part] = map[string]row{}
 		p.compare(s.rows, slices.Collect(maps.Values(net)))
+	case expectErrors:
+		p.errors(s)
 	case expectRefused:
 		if text := p.refusal.Error(); !strings.Contains(text, s.message) {
 			p.fail("it was refused for another reason: %s", text)
@@ -218,19 +220,20 @@ func (p *player) tick(s *step) bool {
 func (p *player) rows(s *step) bool {
 	t := &s.target
 	if t.query != nil {
-		answer, err := p.engine.Query(t.query, nil, engine.QueryOptions{Budget: p.limits.QuerySteps})
+		answer, err := p.engine.Query(t.query, nil,
+			engine.QueryOptions{Budget: p.limits.QuerySteps})
 		if err != nil {
 			p.fail("it was refused: %v", err)
 			return true
 		}
-		rows := split(answer.Rows, len(answer.Columns))
-		if before := len(p.result.Failures); len(t.query.Order) > 0 {
-			if p.compare(s.rows, rows); len(p.result.Failures) == before {
-				p.compareOrder(s.rows, rows)
-			}
-			return true
+		rows, doubt := split(answer.Rows, len(answer.Columns)), engine.Exact
+		if answer.Errors != nil {
+			doubt = engine.Incomplete
 		}
-		p.compare(s.rows, rows)
+		p.doubt(s.doubt, doubt, answer.Errors)
+		if p.compare(s.rows, rows) && len(t.query.Order) > 0 {
+			p.compareOrder(s.rows, rows)
+		}
 		return true
 	}
 	k, watched := p.keys[t.id()]
@@ -243,8 +246,74 @@ func (p *player) rows(s *step) bool {
 		k = &watchedKey{Key: fresh}
 		defer p.engine.Unwatch(fresh)
 	}
+	doubt, cause := p.engine.Doubt(k.Key, t.part)
+	p.doubt(s.doubt, doubt, cause)
 	p.compare(s.rows, split(p.engine.Rows(k.Key, t.part, nil), len(k.Columns(t.part))))
 	return true
+}
+
+// doubtNames are what files call the doubts.
+var doubtNames = [...]string{
+	engine.Exact: "exact", engine.Incomplete: "incomplete", engine.Stale: "stale",
+}
+
+// doubt fails if row errors do something else to rows than is expected.
+func (p *player) doubt(want, got engine.Doubt, cause *engine.RuleErrors) {
+	if want == got {
+		return
+	}
+	why := ""
+	if cause != nil {
+		why = ": " + strings.Join(errorTexts(cause), "; ")
+	}
+	p.fail("the rows are %s%s", doubtNames[got], why)
+}
+
+// errorTexts words the row errors of a clause that are known.
+func errorTexts(e *engine.RuleErrors) []string {
+	clause := e.Rule
+	switch {
+	case clause != "":
+	case e.View != "":
+		clause = "view " + e.View
+	default:
+		clause = "the query"
+	}
+	var texts []string
+	for _, sample := range e.Samples {
+		text := clause + ": " + sample.Message
+		for i, name := range sample.Variables {
+			if i == 0 {
+				text += " at "
+			} else {
+				text += ", "
+			}
+			text += name + " = " + sample.Values[i].String()
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// errors compares the row errors that there are with those that are expected.
+func (p *player) errors(s *step) {
+	var texts, lines []string
+	for _, e := range p.engine.Errors() {
+		texts = append(texts, errorTexts(&e)...)
+	}
+	for _, message := range s.messages {
+		if !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, message) }) {
+			lines = append(lines, "missing     "+value.OfString(message).String())
+		}
+	}
+	for _, text := range texts {
+		if !slices.ContainsFunc(s.messages, func(m string) bool { return strings.Contains(text, m) }) {
+			lines = append(lines, "unexpected  "+text)
+		}
+	}
+	if lines != nil {
+		p.fail("%s", strings.Join(lines, "\n"))
+	}
 }
 
 func split(flat []value.Value, width int) []row {
@@ -255,11 +324,13 @@ func split(flat []value.Value, width int) []row {
 	return rows
 }
 
-// compare fails if two sets of rows differ.
-func (p *player) compare(want, got []row) {
-	if text := difference(want, got); text != "" {
+// compare fails if two sets of rows differ, and reports whether they do not.
+func (p *player) compare(want, got []row) bool {
+	text := difference(want, got)
+	if text != "" {
 		p.fail("%s", text)
 	}
+	return text == ""
 }
 
 // compareOrder fails if the same rows come in another order.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
@@ -61,6 +62,7 @@ const (
 	clock
 	expectRows
 	expectChanges
+	expectErrors
 	expectRefused
 	expectWritten
 )
@@ -75,9 +77,12 @@ type step struct {
 	parameters []value.Value        // of a call
 	refused    bool                 // of write and call: an expectRefused follows
 
-	target  target
-	rows    []row  // expected
-	message string // of expectRefused: a part of the message
+	target target
+	rows   []row        // expected
+	doubt  engine.Doubt // expected of the rows
+	// messages are parts of the row errors that are expected.
+	messages []string
+	message  string // of expectRefused: a part of the message
 	// Of expectWritten.
 	inserted, deleted int
 

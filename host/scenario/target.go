@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
@@ -75,7 +76,7 @@ func (r *reader) expectedRows(d *directive, none, signed bool, name string,
 	switch {
 	case none:
 		return r.noBlock(d)
-	case len(groups) == 0:
+	case len(groups) == 0 && s.doubt == engine.Exact:
 		r.fail(d.rest.start(), "to expect none, write: expect no "+what+" "+s.target.name,
 			"the %s are missing that should stand, indented, in the next lines", what)
 		return false
