@@ -253,7 +253,8 @@ var setPattern = regexp.MustCompile(
 	`^(no[ \t]+)?((?:stale|incomplete)[ \t]+)?(rows|changes|errors)(?:[ \t]+|$)`)
 
 const expectForms = "expect rows, expect changes and expect errors are known, each also with " +
-	"no, expect stale rows, expect incomplete rows, expect refused, and expect 1 inserted, 0 deleted"
+	"no; expect stale rows, expect incomplete rows, expect refused, " +
+	"and expect 1 inserted, 0 deleted"
 
 func (r *reader) expect(d *directive, s *step) bool {
 	f := &d.rest

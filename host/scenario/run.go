@@ -302,12 +302,14 @@ func (p *player) errors(s *step) {
 		texts = append(texts, errorTexts(&e)...)
 	}
 	for _, message := range s.messages {
-		if !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, message) }) {
+		meant := func(text string) bool { return strings.Contains(text, message) }
+		if !slices.ContainsFunc(texts, meant) {
 			lines = append(lines, "missing     "+value.OfString(message).String())
 		}
 	}
 	for _, text := range texts {
-		if !slices.ContainsFunc(s.messages, func(m string) bool { return strings.Contains(text, m) }) {
+		meant := func(message string) bool { return strings.Contains(text, message) }
+		if !slices.ContainsFunc(s.messages, meant) {
 			lines = append(lines, "unexpected  "+text)
 		}
 	}
