@@ -52,7 +52,8 @@ func (e *Engine) sweep() {
 	if len(e.touched) > 0 || e.baselines > 0 {
 		return
 	}
-	if len(e.leaving) > 0 && !e.leaving[0].Abandon(abandonedRows) {
+	// A pin may still read a table that is gone.
+	if len(e.leaving) > 0 && len(e.pins) == 0 && !e.leaving[0].Abandon(abandonedRows) {
 		e.leaving = slices.Delete(e.leaving, 0, 1)
 	}
 	e.symbols.Sweep()
