@@ -197,7 +197,7 @@ func (p *Pin) Query(q *analysis.Query, parameters []value.Value, opt QueryOption
 		query: q, parameters: slices.Clone(parameters), options: opt, limits: e.limits,
 		program: p.program, prepared: p.prepared, tables: p.tables, pin: p.number,
 		ticksPerPause: e.ticksPerPause,
-		symbols: querySymbols{interner: e.symbols, held: map[value.ID]struct{}{}},
+		symbols:       querySymbols{interner: e.symbols, held: map[value.ID]struct{}{}},
 	}
 	if err := answer.check(); err != nil {
 		return nil, err

@@ -88,18 +88,18 @@ func (n *Network) walkScanned(s *step, visit func(id relation.RowID) bool) {
 		} else {
 			id, ok = table.NextAt(s.pin, from, end, column, 0)
 		}
-		n.count(uint64(id>>scannedShift) - uint64(from>>scannedShift))
-		from = id
-		if !ok {
-			continue
+		next := id // the rows before it are done
+		if ok {
+			next++
 		}
-		if column >= 0 {
+		n.count(uint64(next>>scannedShift) - uint64(from>>scannedShift))
+		if ok && column >= 0 {
 			n.count(1)
 		}
-		if n.stop || !visit(id) {
+		if ok && (n.stop || !visit(id)) {
 			return
 		}
-		from++
+		from = next
 	}
 }
 
