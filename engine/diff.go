@@ -28,6 +28,9 @@ type Diff struct {
 	DroppedViews []string `json:"dropped_views,omitempty"`
 	ChangedViews []string `json:"changed_views,omitempty"`
 
+	// TouchedViews are declared as before, and read something that differs.
+	TouchedViews []string `json:"touched_views,omitempty"`
+
 	AddedActions   []string `json:"added_actions,omitempty"`
 	DroppedActions []string `json:"dropped_actions,omitempty"`
 	ChangedActions []string `json:"changed_actions,omitempty"`
@@ -128,6 +131,7 @@ func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
 	}
 	compareRules(d, old, next)
 	compareViews(d, old, next)
+	d.TouchedViews = touchedViews(old, next)
 	compareActions(d, old, next)
 	return d, loss
 }
