@@ -62,6 +62,11 @@ const (
 // It is for one goroutine at a time. The hash is seeded at random, which keeps
 // writers from choosing strings that collide; IDs do not depend on it.
 type Interner struct {
+	// What a Sweep without work reads stands together.
+	limbo    []uint32 // entries with the flag inLimbo
+	interned int      // new entries since the last Sweep
+	texts    texts
+
 	seed    maphash.Seed
 	seedInt uint64
 
@@ -70,11 +75,6 @@ type Interner struct {
 	free   uint32 // first entry of the free list + 1; the link is in an entry's word
 	used   uint32 // entries in use
 	limit  uint32 // entriesMax, less in tests
-
-	limbo    []uint32 // entries with the flag inLimbo
-	interned int      // new entries since the last Sweep
-
-	texts texts
 
 	directory []*segment // 1<<depth entries, indexed by the hash's top bits
 	depth     uint8

@@ -76,6 +76,9 @@ func (in *Interner) release(i uint32) {
 // caller has ids in hand that no row holds. Its work is bounded by what was interned
 // since the last time; it reports whether there is more for another Sweep to do.
 func (in *Interner) Sweep() (more bool) {
+	if len(in.limbo) == 0 && in.texts.condemned == 0 {
+		return false // and what was interned is in limbo until now
+	}
 	// Twice what was interned, so that as many may have been released each time.
 	budget := min(sweepMin+2*in.interned, len(in.limbo))
 	for range budget {

@@ -15,16 +15,16 @@ const (
 // arena is dead, or when compact has copied what lives in it, and the last string of
 // it that somebody keeps is forgotten.
 type texts struct {
+	// condemned counts the arenas from which compact copies the texts away; cursor
+	// is the entry that it looks at next.
+	condemned int
+	cursor    uint32
+
 	arenas []arena
 	vacant []uint32 // numbers of arenas that were dropped
 	last   int      // the arena being filled, once there is one
 	bytes  int      // capacity of all arenas
 	live   int      // bytes of all texts that are in use
-
-	// condemned counts the arenas from which compact copies the texts away; cursor
-	// is the entry that it looks at next.
-	condemned int
-	cursor    uint32
 }
 
 // arena is a Builder that was grown once and is only appended to.
