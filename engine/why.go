@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/dataflow"
+	"github.com/heddle-live/heddle/engine/proof"
+	"github.com/heddle-live/heddle/engine/relation"
+	"github.com/heddle-live/heddle/engine/value"
+)
+
+// WhyOptions bounds an explanation.
+type WhyOptions struct {
+	proof.Limits
+	// Budget and Cancelled are those of QueryOptions, for all that an explanation asks.
+	Budget    uint64
+	Cancelled func() bool
+}
+
+// Why proves the first rows that a query gives, in its order. The query was analysed
+// against the present program. Its errors are those of Query; a budget that is spent
+// when the rows are known cuts the proof instead.
+func (e *Engine) Why(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
+	*proof.Proof, error,
+) {
+	m := e.newModel(q, parameters, opt)
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return proof.Why(m, q, parameters, opt.Limits)
+}
+
+// WhyNot says why a query gives no row. It is otherwise like Why.
+func (e *Engine) WhyNot(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
+	*proof.Absence, error,
+) {
+	m := e.newModel(q, parameters, opt)
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return proof.WhyNot(m, q, parameters, opt.Limits)
+}
+
+// model answers the questions of an explanation from the present state.
+type model struct {
+	evaluator
+	steps     uint64 // left
+	limited   bool
+	cancelled func() bool
+}
+
+func (e *Engine) newModel(q *analysis.Query, parameters []value.Value, opt WhyOptions) *model {
+	return &model{
+		evaluator: evaluator{
+			query: q, parameters: parameters,
+			limits: e.limits, program: e.program, prepared: e.prepared, tables: e.tables,
+			symbols: querySymbols{interner: e.symbols},
+		},
+		steps: opt.Budget, limited: opt.Budget > 0, cancelled: opt.Cancelled,
+	}
+}
+
+// Program implements proof.Model.
+func (m *model) Program() *analysis.Program { return m.program }
+
+// derive settles a network for a query at some keys. All networks of a model share
+// its budget.
+func (m *model) derive(p *dataflow.Prepared, tables []*relation.Relation, q *analysis.Query,
+	keys [][]value.Value,
+) (*dataflow.Network, error) {
+	if m.limited && m.steps == 0 {
+		return nil, fmt.Errorf("explanation: %w", ErrBudget)
+	}
+	network, err := dataflow.New(dataflow.Config{
+		Program: p, Symbols: &m.symbols, Tables: tables,
+		Goals: []*analysis.Query{q}, Transient: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	network.Limits(dataflow.Limits{
+		Steps: m.steps, Derivations: m.limits.CommitRows, Cancelled: m.cancelled,
+	})
+	for _, values := range keys {
+		key := make([]value.ID, len(values))
+		for i, v := range values {
+			if key[i], err = m.symbols.ID(v); err != nil {
+				return nil, err
+			}
+		}
+		network.Demand(0, key)
+	}
+	_, _, err = network.Settle()
+	m.spend(network.Steps())
+	if err != nil {
+		return nil, fmt.Errorf("explanation: %w", named(err, m.program, nil))
+	}
+	return network, nil
+}
+
+func (m *model) spend(steps uint64) {
+	// What a network costs besides: its compilation.
+	const networkSteps = 200
+	m.steps -= min(m.steps, steps+networkSteps)
+}
+
+// Ask implements proof.Model.
+func (m *model) Ask(p *analysis.Program, q *analysis.Query, parameters []value.Value, most int) (
+	[][]value.Value, int, error,
+) {
+	prepared, tables := m.prepared, m.tables
+	if p != m.program {
+		prepared = dataflow.Prepare(p)
+		tables = make([]*relation.Relation, len(p.Relations))
+		copy(tables, m.tables)
+	}
+	unordered := *q
+	unordered.Order, unordered.Limit, unordered.Offset = nil, 0, 0
+	network, err := m.derive(prepared, tables, &unordered, [][]value.Value{parameters})
+	if err != nil {
+		return nil, 0, err
+	}
+	result := network.Result(0)
+	count := result.Len()
+	if q.Limit > 0 {
+		count = max(min(count-q.Offset, q.Limit), 0)
+	}
+	var all QueryResult
+	m.query, m.options = q, QueryOptions{MaxRows: most}
+	m.choose(&all, result, network.Outputs(0))
+	rows := make([][]value.Value, all.Count)
+	for i := range rows {
+		rows[i] = all.Rows[i*len(q.Output) : (i+1)*len(q.Output)]
+	}
+	return rows, count, nil
+}
+
+// Trace implements proof.Model.
+func (m *model) Trace(q *analysis.Query, keys [][]value.Value) (proof.Trace, error) {
+	network, err := m.derive(dataflow.PreparePlain(m.program), m.tables, q, keys)
+	if err != nil {
+		return nil, err
+	}
+	return trace{network.Trace(), &m.symbols}, nil
+}
+
+// trace is a dataflow.Trace in values.
+type trace struct {
+	*dataflow.Trace
+	symbols *querySymbols
+}
+
+// Match implements proof.Trace.
+func (t trace) Match(id analysis.RelationID, pattern []value.Value,
+	yield func(row []value.Value, age dataflow.Age) bool,
+) {
+	var columns relation.Columns
+	var key []value.ID
+	for c, v := range pattern {
+		if v.Kind() == value.Invalid {
+			continue
+		}
+		cell, err := t.symbols.ID(v)
+		if err != nil {
+			return // there is no room for a value that no row holds
+		}
+		columns |= 1 << c
+		key = append(key, cell)
+	}
+	t.Trace.Match(id, columns, key, func(cells []value.ID, age dataflow.Age) bool {
+		row := make([]value.Value, len(cells))
+		for c, cell := range cells {
+			row[c] = t.symbols.Value(cell)
+		}
+		return yield(row, age)
+	})
+}
