@@ -1,6 +1,7 @@
-// Package bench offers Heddle's benches as commands: the floor under a write,
-// and what keyed views cost above it. Servers run as processes of their own and
-// are measured from outside. Only main imports it; it never imports the host.
+// Package bench offers Heddle's benches as commands: the floor under a write, what
+// keyed views cost above it, and what the rule engine alone costs. Servers run as
+// processes of their own and are measured from outside. Only main imports it; it never
+// imports the host.
 package bench
 
 import (
@@ -34,11 +35,14 @@ func Command() *cobra.Command {
 		Short: "Measure this machine and this build",
 		Long: `Each bench starts its servers as processes of their own, checks what arrives,
 and prints a table, or with --json a report in the schema heddle-bench/1. The
-exit status is 1 if a cell is not in order.`,
-		Example: "  heddle bench floor\n  heddle bench views --edges 1000000 --keys 1,1000 --json",
-		Args:    cobra.NoArgs,
+exit status is 1 if a cell is not in order. The bench of the engine starts no
+server: it measures the rules in its own process.`,
+		Example: `  heddle bench floor
+  heddle bench views --edges 1000000 --keys 1,1000 --json
+  heddle bench engine --only write,recursion`,
+		Args: cobra.NoArgs,
 	}
-	c.AddCommand(floorCommand(), viewsCommand(), floorServerCommand())
+	c.AddCommand(floorCommand(), viewsCommand(), engineCommand(), floorServerCommand())
 	return c
 }
 

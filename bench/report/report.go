@@ -24,7 +24,8 @@ const Schema = "heddle-bench/1"
 // cell is not in order.
 var ErrNotOK = errors.New("not every cell of the bench is in order")
 
-// Report is what one run of one bench found.
+// Report is what one run of one bench found. A bench whose cells have little in
+// common has one with List.
 type Report struct {
 	Schema  string         `json:"schema"` // always the constant Schema
 	Name    string         `json:"name"`   // of the bench, such as "floor"
@@ -32,6 +33,10 @@ type Report struct {
 	Machine Machine        `json:"machine"`
 	Params  map[string]any `json:"params"` // what the whole run was asked to do
 	Cells   []Cell         `json:"cells"`
+
+	// List has the text name one metric in a line, cell after cell, with spread and
+	// limit, instead of a column for each cell.
+	List bool `json:"-"`
 }
 
 // Cell is one measurement under one set of parameters.
@@ -40,6 +45,13 @@ type Cell struct {
 	Params map[string]any `json:"params"`
 	// Metrics are named with their unit, such as "ack_us_p50".
 	Metrics map[string]float64 `json:"metrics"`
+	// Method says in a sentence what was measured and how, where the name does not.
+	Method string `json:"method,omitempty"`
+	// Spread has the least and the greatest value of those metrics that were measured
+	// several times in this process; the metric itself is their median.
+	Spread map[string][2]float64 `json:"spread,omitempty"`
+	// Limits are what some metrics ought to keep to. They say nothing about OK.
+	Limits map[string]Limit `json:"limits,omitempty"`
 	// OK says that the cell is complete and that all it checked held; Problems
 	// name what did not, for people.
 	OK       bool     `json:"ok"`
@@ -82,6 +94,8 @@ func (r *Report) Write(w io.Writer, asJSON bool) error {
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
 		err = enc.Encode(r)
+	} else if r.List {
+		err = r.writeList(w)
 	} else {
 		err = r.writeTable(w)
 	}
@@ -97,11 +111,7 @@ func (r *Report) Write(w io.Writer, asJSON bool) error {
 // writeTable gives each cell a column and each parameter and metric a row: a
 // bench has more metrics than cells.
 func (r *Report) writeTable(w io.Writer) error {
-	m := r.Machine
-	fmt.Fprintf(w, "%s at %s on %s (%d cores), %s, %s\n",
-		r.Name, r.Commit, m.CPU, m.Cores, m.Kernel, m.Go)
-	fmt.Fprintf(w, "%s\n\n", formatParams(r.Params))
-
+	r.writeHead(w)
 	params, metrics := map[string]bool{}, map[string]bool{}
 	for _, c := range r.Cells {
 		for name := range c.Params {
@@ -129,19 +139,30 @@ func (r *Report) writeTable(w io.Writer) error {
 			if !ok {
 				return "-"
 			}
-			return strconv.FormatFloat(v, 'f', decimals(v), 64)
+			return formatMetric(v)
 		})
 	}
 	row("ok", func(c Cell) string { return strconv.FormatBool(c.OK) })
 	if err := tw.Flush(); err != nil {
 		return err
 	}
+	r.writeProblems(w)
+	return nil
+}
+
+func (r *Report) writeHead(w io.Writer) {
+	m := r.Machine
+	fmt.Fprintf(w, "%s at %s on %s (%d cores), %s, %s\n",
+		r.Name, r.Commit, m.CPU, m.Cores, m.Kernel, m.Go)
+	fmt.Fprintf(w, "%s\n\n", formatParams(r.Params))
+}
+
+func (r *Report) writeProblems(w io.Writer) {
 	for _, c := range r.Cells {
 		for _, problem := range c.Problems {
 			fmt.Fprintf(w, "%s: %s\n", c.Name, problem)
 		}
 	}
-	return nil
 }
 
 func formatParams(params map[string]any) string {

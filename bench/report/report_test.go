@@ -119,3 +119,39 @@ func TestCPUModel(t *testing.T) {
 		t.Errorf("cpuModel = %q", got)
 	}
 }
+
+func TestWriteList(t *testing.T) {
+	r := sample()
+	r.List = true
+	c := &r.Cells[0]
+	c.Method = "One thing after the other."
+	c.Measured("write_us_p50", []float64{3, 1.00004, 2})
+	c.AtMost("write_us_p50", 1.5)
+	c.Measured("ratio", []float64{210})
+	c.AtLeast("ratio", 200)
+	var out strings.Builder
+	if err := r.Write(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	const want = `floor at abc on x (2 cores), linux 6, go1
+writes=10
+
+keys=1  keys=1
+  One thing after the other.
+  ack_us_p50    370  
+  ratio         210          at least 200: held
+  write_us_p50  2    1 to 3  at most 1.500: MISSED
+
+keys=9  keys=9
+  rss_mb  20  
+
+1 of 2 limits held
+`
+	if out.String() != want {
+		t.Errorf("list:\n%s\nwant:\n%s", out.String(), want)
+	}
+	c.AtMost("nothing", 1)
+	if c.OK {
+		t.Error("a limit on a metric that is not there is in order")
+	}
+}
