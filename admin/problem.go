@@ -196,6 +196,9 @@ func problemOf(err error) *Problem {
 	if budget, ok := errors.AsType[*engine.BudgetError](err); ok {
 		return budgetProblem(err, budget)
 	}
+	if rows, ok := errors.AsType[*engine.RowErrors](err); ok {
+		return rowErrorsProblem(err, rows)
+	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
 			p := newProblem(s.status, s.code, "%s", err)

@@ -29,6 +29,7 @@ type queryAnswer struct {
 	Columns   []ColumnInfo `json:"columns"`
 	Rows      [][]any      `json:"rows" doc:"Sorted; ints beyond ±(2^53-1) are strings"`
 	Truncated bool         `json:"truncated" doc:"True if there are more rows than the limit"`
+	Errors    []RuleErrors `json:"errors,omitempty" doc:"Why rows may be missing"`
 }
 
 // queryRequest is a decoded body. Parameters stay text until the query's types
@@ -274,6 +275,9 @@ func appendAnswer(dst []byte, r *QueryResult) []byte {
 	}
 	dst = append(dst, `],"truncated":`...)
 	dst = strconv.AppendBool(dst, r.Truncated)
+	if r.Errors != nil {
+		dst = appendErrors(append(dst, `,"errors":`...), *r.Errors)
+	}
 	return append(dst, "}\n"...)
 }
 

@@ -16,7 +16,7 @@ var createFlag = flag{
 // routes is the table of everything that is served. A new route is a row here;
 // tests walk the table.
 func routes() []route {
-	return slices.Concat(graphRoutes(), factRoutes(), callRoutes(), serverRoutes())
+	return slices.Concat(graphRoutes(), viewRoutes(), factRoutes(), callRoutes(), serverRoutes())
 }
 
 func graphRoutes() []route {
@@ -74,13 +74,26 @@ func graphRoutes() []route {
 			problems: []int{400, 404, 409, 413, 415, 429, 503, 507},
 			curl:     "-X PUT '/v1/graphs/shop/program?create' --data-binary @shop.heddle",
 			handle:   (*API).applyProgram,
-		}, {
+		},
+	}
+}
+
+func viewRoutes() []route {
+	return []route{
+		{
 			method: "GET", path: "/v1/graphs/{graph}/families", id: "list-families", tag: "Views",
 			summary: "List families",
 			description: "For each view: how many keys are watched, by how many viewers, at " +
 				"which revision.",
 			status: 200, answer: familyList{}, problems: []int{404},
 			curl: "/v1/graphs/shop/families", handle: (*API).listFamilies,
+		}, {
+			method: "GET", path: "/v1/graphs/{graph}/errors", id: "list-errors", tag: "Views",
+			summary: "List what cannot be computed",
+			description: "The rules and views that cannot be computed for some rows that " +
+				"somebody watches, with the first of those rows. They go when the cause goes.",
+			status: 200, answer: ErrorList{}, problems: []int{404, 429, 503},
+			curl: "/v1/graphs/shop/errors", handle: (*API).listErrors,
 		},
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heddle-live/heddle/admin"
 	"github.com/heddle-live/heddle/admin/admintest"
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -57,6 +58,17 @@ func testActions() []analysis.Action {
 	}
 }
 
+// failing is a rule that divides by zero.
+func failing() engine.RuleErrors {
+	return engine.RuleErrors{
+		Rule: "r(R) <- edge(A, B), R = A / B", Pos: analysis.Position{Line: 3, Column: 1}, Count: 21,
+		Samples: []engine.RowError{{
+			Code: "division_by_zero", Message: "division_by_zero: 7 / 0",
+			Variables: []string{"A", "B"}, Values: []value.Value{value.OfInt(7), value.OfInt(0)},
+		}},
+	}
+}
+
 // fixture is the handlers over a fake service with one graph, shop.
 type fixture struct {
 	service     *admintest.Service
@@ -68,6 +80,7 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{service: admintest.New()}
 	f.service.Put("shop", testProgram())
+	f.service.Failing = []engine.RuleErrors{failing()}
 	f.service.Compile = func(source string) (*analysis.Program, error) {
 		p := testProgram()
 		p.Source = source
@@ -179,6 +192,11 @@ var successes = []struct {
 		"GET", "/v1/graphs/shop/families", "", "", 200,
 		`{"families":[{"view":"links","parameters":[{"name":"head","type":"int"}],"watched_keys":1,` +
 			`"viewers":2,"revision":0}]}`,
+	},
+	{
+		"GET", "/v1/graphs/shop/errors", "", "", 200,
+		`{"revision":0,"errors":[{"rule":"r(R) \u003c- edge(A, B), R = A / B","line":3,"column":1,"count":21,"rows":[` +
+			`{"code":"division_by_zero","message":"division_by_zero: 7 / 0","bindings":{"A":"7","B":"0"}}]}]}`,
 	},
 	{
 		"POST", "/v1/graphs/shop/transactions", `{"insert":{"edge":[[1,2],[1,2]]}}`, jsonType, 200,

@@ -40,6 +40,8 @@ type Service interface {
 	Query(ctx context.Context, graph string, q *analysis.Query, params []value.Value,
 		opt QueryOptions) (QueryResult, error)
 
+	// Errors lists what a graph's rules cannot compute now.
+	Errors(ctx context.Context, graph string) (ErrorList, error)
 	// Families lists a graph's families, in the order of the program's views.
 	Families(ctx context.Context, graph string) ([]FamilyInfo, error)
 	// Problems probes every part that a request needs (each graph's loop, the
@@ -147,6 +149,8 @@ type QueryResult struct {
 	Rows      []value.Value
 	Count     int  // of rows; needed only where there are no columns
 	Truncated bool // there were more than MaxRows
+	// Errors, if not nil, are why rows may be missing.
+	Errors *engine.RuleErrors
 }
 
 // FamilyInfo describes all keyed views of one view.

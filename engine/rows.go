@@ -100,9 +100,9 @@ func (e *Engine) compareKept(p *part, a, b []value.ID) int {
 	return 0
 }
 
-// Rows appends the present result, or the last good one, of a part of a key's view to dst, row after row,
-// each as wide as Columns, sorted by value.Compare column by column, without
-// duplicates. A dead key has no rows.
+// Rows appends the present result of a part of a key's view, or the last good one, to
+// dst, row after row, each as wide as Columns, sorted by value.Compare column by column,
+// without duplicates. A dead key has no rows.
 func (e *Engine) Rows(k *Key, part int, dst []value.Value) []value.Value {
 	if k.dead {
 		return dst

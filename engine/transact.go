@@ -69,8 +69,8 @@ func IsPlain(statements []analysis.Statement) bool {
 // program.
 //
 // An error refuses the whole transaction, and nothing of it remains. It wraps ErrFull,
-// ErrBudget (see BudgetError), ErrArity or ErrType, or is a *RowErrors; with several statements, or with one that asks, it
-// is a *StatementError.
+// ErrBudget (see BudgetError), ErrArity or ErrType, or is a *RowErrors; with several
+// statements, or with one that asks, it is a *StatementError.
 func (e *Engine) Transact(revision uint64, statements []analysis.Statement,
 	parameters []value.Value, opt TransactOptions,
 ) (Outcome, error) {

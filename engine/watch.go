@@ -303,9 +303,9 @@ type Change struct {
 // commit that touched the key and with one Change for each part of its view.
 // Several commits since the last call come out as one net change; a key whose
 // changes cancel out does not appear. While row errors make a part Stale, nothing of it
-// changes; a key whose doubt changes appears even without a row. Keys come in the order in which they were
-// first touched. The slices are valid during the call only; yield may call Rows,
-// and nothing else of the engine.
+// changes; a key whose doubt changes appears even without a row. Keys come in the order
+// in which they were first touched. The slices are valid during the call only; yield
+// may call Rows and Doubt, and nothing else of the engine.
 func (e *Engine) Changes(yield func(k *Key, revision uint64, parts []Change)) {
 	start := e.now()
 	e.updateDoubts()

@@ -175,17 +175,11 @@ func (g *graphs) Graph(ctx context.Context, name string) (admin.GraphInfo, error
 		return admin.GraphInfo{}, err
 	}
 	info := admin.GraphInfo{Name: name, ReadOnly: h.loop.ReadOnly()}
-	err = h.loop.Call(ctx, func(t *ingest.Turn) {
+	err = h.read(ctx, func(t *ingest.Turn) {
 		stats := t.Engine.Stats()
 		info.Revision, info.Schema, info.Epoch = t.Revision, t.Schema, t.Epoch
 		info.Facts, info.WatchedKeys = stats.Facts, stats.WatchedKeys
 	})
-	if errors.Is(err, ingest.ErrUnknownOutcome) {
-		// Nothing was to be done, so there is no outcome to know.
-		if err = context.Cause(ctx); err == nil {
-			err = ingest.ErrClosing
-		}
-	}
 	return info, h.serviceError(err)
 }
 
@@ -392,8 +386,35 @@ func (g *graphs) Query(ctx context.Context, name string, q *analysis.Query, para
 	}
 	return admin.QueryResult{
 		Revision: r.Revision, Columns: r.Columns, Rows: r.Rows, Count: r.Count,
-		Truncated: r.Truncated,
+		Truncated: r.Truncated, Errors: r.Errors,
 	}, nil
+}
+
+// Errors implements admin.Service.
+func (g *graphs) Errors(ctx context.Context, name string) (admin.ErrorList, error) {
+	h, err := g.find(name)
+	if err != nil {
+		return admin.ErrorList{}, err
+	}
+	var list []engine.RuleErrors
+	var revision uint64
+	err = h.read(ctx, func(t *ingest.Turn) { list, revision = t.Engine.Errors(), t.Revision })
+	if err != nil {
+		return admin.ErrorList{}, h.serviceError(err)
+	}
+	return admin.NewErrorList(revision, list), nil
+}
+
+// read has the loop look at something.
+func (h *hosted) read(ctx context.Context, task func(*ingest.Turn)) error {
+	err := h.loop.Call(ctx, task)
+	if errors.Is(err, ingest.ErrUnknownOutcome) {
+		// Nothing was to be done, so there is no outcome to know.
+		if err = context.Cause(ctx); err == nil {
+			err = ingest.ErrClosing
+		}
+	}
+	return err
 }
 
 // Families implements admin.Service.

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/heddle-live/heddle/admin"
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -31,6 +32,8 @@ type Service struct {
 	// Queries and Transactions are what was asked and written, in order.
 	Queries      []Query
 	Transactions []admin.Transaction
+	// Failing is what Errors returns.
+	Failing []engine.RuleErrors
 	// Applied are the options of each Apply, in order.
 	Applied []admin.ApplyOptions
 	// Compile checks a program's text for Apply.
@@ -300,6 +303,17 @@ func (s *Service) Query(_ context.Context, name string, q *analysis.Query, param
 	result := s.Answer
 	result.Revision = g.info.Revision
 	return result, nil
+}
+
+// Errors returns Failing.
+func (s *Service) Errors(_ context.Context, name string) (admin.ErrorList, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, err := s.findLocked(name)
+	if err != nil {
+		return admin.ErrorList{}, err
+	}
+	return admin.NewErrorList(g.info.Revision, s.Failing), nil
 }
 
 // Families lists a graph's views as families with one watched key each.

@@ -25,6 +25,8 @@ type QueryResult struct {
 	Rows      []value.Value // flat, sorted, no duplicates
 	Count     int           // of rows; tells more than Rows where there are no columns
 	Truncated bool          // there were more than MaxRows
+	// Errors, if not nil, are why rows may be missing; see engine.QueryResult.
+	Errors *engine.RuleErrors
 }
 
 // Query answers q in the loop, between two batches, within the loop's step
@@ -58,7 +60,7 @@ func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Valu
 		})
 		result = QueryResult{
 			Revision: t.Revision, Columns: r.Columns, Rows: r.Rows, Count: r.Count,
-			Truncated: r.Truncated,
+			Truncated: r.Truncated, Errors: r.Errors,
 		}
 		if l.cfg.Metrics != nil {
 			l.cfg.Metrics.Queries.Add(1)
