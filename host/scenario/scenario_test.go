@@ -90,6 +90,18 @@ func play(t *testing.T, program, source string) string {
 	return b.String()
 }
 
+// Lines may end as on Windows.
+func TestLineEnds(t *testing.T) {
+	text, err := os.ReadFile("testdata/passes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(text), "----\n")
+	if got := play(t, parts[0], strings.ReplaceAll(parts[1], "\n", "\r\n")); got != parts[2] {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 // What the language's own errors say is the language's: here is where they are.
 func TestPlaces(t *testing.T) {
 	_, err := Read(checkedProgram(t, `+task(id: int, owner: string)
