@@ -12,6 +12,7 @@ import (
 
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/parse"
+	"github.com/heddle-live/heddle/engine/proof"
 	"github.com/heddle-live/heddle/engine/value"
 )
 
@@ -28,6 +29,8 @@ var update = flag.Bool("update", false, "rewrite the expected lines of testdata/
 //	write FACTS    applies a transaction, split at "; "; answers the changes
 //	hold FACTS     applies a transaction and leaves its changes for later
 //	query Q        answers the rows
+//	why Q          answers a proof of the first rows, at most 2
+//	why-not Q      answers why there are none
 //	stats          answers the number of facts, watched keys and derived rows
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/scenarios/*.txt")
@@ -123,6 +126,8 @@ func (p *player) do(command, rest string) []string {
 		return p.errors()
 	case "query":
 		return p.query(rest)
+	case "why", "why-not":
+		return p.why(rest, command == "why")
 	case "stats":
 		s := p.engine.Stats()
 		return []string{fmt.Sprintf("%d facts, %d watched keys, %d derived rows",
@@ -131,6 +136,25 @@ func (p *player) do(command, rest string) []string {
 		return nil
 	}
 	return []string{"no such command"}
+}
+
+// why explains a query's rows or their absence.
+func (p *player) why(text string, present bool) []string {
+	q, err := p.parseQuery(text)
+	if err != nil {
+		return strings.Split(err.Error(), "\n")
+	}
+	opt := WhyOptions{Limits: proof.Limits{Rows: 2, Nodes: 30, Matches: 2}, Budget: 100_000}
+	var out fmt.Stringer
+	if present {
+		out, err = p.engine.Why(q, nil, opt)
+	} else {
+		out, err = p.engine.WhyNot(q, nil, opt)
+	}
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
 // parseKey reads a view's name and a key of ints and quoted strings.
@@ -288,12 +312,16 @@ func (p *player) rows(k *Key) []string {
 	return out
 }
 
-func (p *player) query(text string) []string {
+func (p *player) parseQuery(text string) (*analysis.Query, error) {
 	tree, err := parse.Query(text)
 	if err != nil {
-		return strings.Split(err.Error(), "\n")
+		return nil, err
 	}
-	q, err := analysis.AnalyseQuery(p.engine.Program(), tree)
+	return analysis.AnalyseQuery(p.engine.Program(), tree)
+}
+
+func (p *player) query(text string) []string {
+	q, err := p.parseQuery(text)
 	if err != nil {
 		return strings.Split(err.Error(), "\n")
 	}

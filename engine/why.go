@@ -19,8 +19,9 @@ type WhyOptions struct {
 }
 
 // Why proves the first rows that a query gives, in its order. The query was analysed
-// against the present program. Its errors are those of Query; a budget that is spent
-// when the rows are known cuts the proof instead.
+// against the present program. Its errors are those of Query, *RowErrors if rows may be
+// wrong among them; a budget that is spent when the rows are known cuts the proof
+// instead.
 func (e *Engine) Why(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
 	*proof.Proof, error,
 ) {
@@ -28,10 +29,12 @@ func (e *Engine) Why(q *analysis.Query, parameters []value.Value, opt WhyOptions
 	if err := m.check(); err != nil {
 		return nil, err
 	}
+	m.refuses = true
 	return proof.Why(m, q, parameters, opt.Limits)
 }
 
-// WhyNot says why a query gives no row. It is otherwise like Why.
+// WhyNot says why a query gives no row. It is otherwise like Why, but does not mind
+// row errors.
 func (e *Engine) WhyNot(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
 	*proof.Absence, error,
 ) {
@@ -48,6 +51,7 @@ type model struct {
 	steps     uint64 // left
 	limited   bool
 	cancelled func() bool
+	refuses   bool // the first query, if its rows may be wrong
 }
 
 func (e *Engine) newModel(q *analysis.Query, parameters []value.Value, opt WhyOptions) *model {
@@ -121,6 +125,10 @@ func (m *model) Ask(p *analysis.Program, q *analysis.Query, parameters []value.V
 	if err != nil {
 		return nil, 0, err
 	}
+	if cause, ok := network.Cause(0); ok && m.refuses && network.Unsure(0) {
+		return nil, 0, &RowErrors{Errors: ruleErrors(cause, m.program, nil)}
+	}
+	m.refuses = false
 	result := network.Result(0)
 	count := result.Len()
 	if q.Limit > 0 {

@@ -253,9 +253,13 @@ func (a *Absence) failures(w *writer, n *Absent, indent string) {
 		for _, r := range f.First.Because {
 			w.branch(below, false, r.Text+"  holds")
 		}
-		if f.Matches > 1 {
+		switch {
+		case f.Matches <= 1:
+		case f.Kind == FailCondition || f.Kind == FailComputed:
 			w.branch(below, false, fmt.Sprintf("that is the first of %d matches so far; none goes on",
 				f.Matches))
+		default:
+			w.branch(below, false, fmt.Sprintf("that is the first of %d matches", f.Matches))
 		}
 		if f.Node < 0 {
 			w.branch(below, true, f.Text)
