@@ -9,9 +9,16 @@ import (
 func (p *parser) argument(where place) Term {
 	tok, after := p.peek(), p.peekAt(1)
 	var t Term
-	if where == inHead && tok.kind == tokenName && after.kind == tokenLt {
+	_, isAggregate := aggregateForms[p.text(tok)]
+	switch {
+	case where != inHead || tok.kind != tokenName:
+		t = p.expression(where)
+	case after.kind == tokenLt:
 		t = p.aggregate()
-	} else {
+	case after.kind == tokenArrow && isAggregate:
+		p.fail(after, "write < -"+p.text(p.peekAt(2))+" with a blank between",
+			"`<-` is the arrow of a rule")
+	default:
 		t = p.expression(where)
 	}
 	p.afterTerm(where, t)
