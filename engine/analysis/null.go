@@ -74,28 +74,67 @@ func (a *analyser) inferClauseNulls(c *clause) {
 			}
 		}
 	}
-	for _, cmp := range c.kept {
-		left, right := c.slotOf(cmp.Left), c.slotOf(cmp.Right)
-		switch {
-		case cmp.Op != parse.Ne:
-		case left != nil && isNull(cmp.Right):
-			never[left.root()] = true
-		case right != nil && isNull(cmp.Left):
-			never[right.root()] = true
-		}
-	}
 	for root := range never {
 		root.nullable = root.nullable && !never[root]
 	}
 	for _, f := range c.placed {
-		f.nullable = f.function != nil && f.function.Nullable
-		for _, t := range f.args {
-			f.nullable = f.nullable || c.nullable(t)
-		}
 		if root := f.out.root(); !f.tests {
-			root.nullable = f.nullable && !never[root]
+			root.nullable = c.mayGiveNull(f) && !never[root]
 		}
 	}
+	for c.excludeNulls() {
+	}
+}
+
+// mayGiveNull reports whether the result of a call may be null.
+func (c *clause) mayGiveNull(f *call) bool {
+	return f.function != nil && f.function.Nullable || slices.ContainsFunc(f.args, c.nullable)
+}
+
+// excludeNulls notes what comparisons and computations say: what is greater than
+// something, or equals what is computed without nulls, is not null, and neither are the
+// arguments of what is not. It reports whether that was news.
+func (c *clause) excludeNulls() bool {
+	news := false
+	exclude := func(t parse.Term) {
+		if s := c.slotOf(t); s != nil && s.root().nullable {
+			s.root().nullable, news = false, true
+		}
+	}
+	for _, cmp := range c.kept {
+		less, greater := cmp.Left, cmp.Right
+		if cmp.Op == parse.Gt || cmp.Op == parse.Ge {
+			less, greater = greater, less
+		}
+		switch cmp.Op {
+		case parse.Ne:
+			if isNull(less) {
+				exclude(greater)
+			}
+			if isNull(greater) {
+				exclude(less)
+			}
+		case parse.Lt, parse.Gt:
+			exclude(greater)
+		case parse.Le, parse.Ge:
+			if !c.nullable(less) {
+				exclude(greater)
+			}
+		}
+	}
+	for _, f := range c.placed {
+		root := f.out.root()
+		if root.nullable && !c.mayGiveNull(f) {
+			root.nullable, news = false, true
+		}
+		f.nullable = c.mayGiveNull(f)
+		if !root.nullable {
+			for _, t := range f.args {
+				exclude(t)
+			}
+		}
+	}
+	return news
 }
 
 // nullable reports whether a flat term may be null, once inferClauseNulls has run.

@@ -214,7 +214,8 @@ func (a *analyser) checkGrowth(c *clause, grows, bound map[*slot]bool) {
 	growing := map[*slot]bool{} // computed from the recursion without bound
 	for _, f := range c.placed {
 		root := f.out.root()
-		if f.tests || bound[root] || f.function.Result == value.Bool {
+		// What stands in a recursive atom as well is no new value.
+		if f.tests || bound[root] || grows[root] || f.function.Result == value.Bool {
 			continue
 		}
 		for _, t := range f.args {
