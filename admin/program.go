@@ -97,7 +97,8 @@ type ChangeList struct {
 // ViewChanges is a ChangeList of views, and what becomes of their watched keys.
 type ViewChanges struct {
 	ChangeList
-	Rows []ViewRows `json:"rows,omitempty" doc:"Where rows of watched keys enter or leave"`
+	Touched []string   `json:"touched,omitempty" doc:"As before, but they read what changes"`
+	Rows    []ViewRows `json:"rows,omitempty" doc:"Where rows of watched keys enter or leave"`
 }
 
 // ViewRows counts what changes in the rows of a view's watched keys.
@@ -134,7 +135,8 @@ func changesOf(d *engine.Diff) Changes {
 		Relations: RelationChanges{Added: d.AddedRelations, Changed: d.ChangedRelations},
 		Rules:     ChangeList{d.AddedRules, d.DroppedRules, d.ChangedRules},
 		Views: ViewChanges{
-			ChangeList: ChangeList{d.AddedViews, d.DroppedViews, d.ChangedViews}, Rows: d.Rows,
+			ChangeList: ChangeList{d.AddedViews, d.DroppedViews, d.ChangedViews},
+			Touched:    d.TouchedViews, Rows: d.Rows,
 		},
 		Actions: ChangeList{d.AddedActions, d.DroppedActions, d.ChangedActions},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -145,7 +146,7 @@ func (c *command) printApplied(graph string, a *applied) error {
 		{"+", "action", a.Changes.Actions.Added},
 		{"~", "action", a.Changes.Actions.Changed},
 		{"-", "action", a.Changes.Actions.Dropped},
-		{"*", "view", watchedRows(a.Changes.Views.Rows)},
+		{"*", "view", watchedRows(&a.Changes.Views)},
 	} {
 		for _, name := range list.names {
 			if err := c.print("  %s %s %s\n", list.sign, list.what, name); err != nil {
@@ -170,10 +171,17 @@ func withLosses(names []string, lost []admin.DroppedRelation) []string {
 	return out
 }
 
-// watchedRows words what becomes of the watched keys of views.
-func watchedRows(views []admin.ViewRows) []string {
-	out := make([]string, len(views))
-	for i, v := range views {
+// watchedRows words what becomes of views that are declared as before but read what
+// changes, and of the watched keys of all views.
+func watchedRows(views *admin.ViewChanges) []string {
+	var out []string
+	for _, name := range views.Touched {
+		watched := func(v admin.ViewRows) bool { return v.View == name }
+		if !slices.ContainsFunc(views.Rows, watched) {
+			out = append(out, name+": it reads what changes")
+		}
+	}
+	for _, v := range views.Rows {
 		var parts []string
 		for _, part := range []struct {
 			n                   int
@@ -191,7 +199,7 @@ func watchedRows(views []admin.ViewRows) []string {
 				parts = append(parts, counted(part.n, part.noun)+" "+part.severals)
 			}
 		}
-		out[i] = v.View + ": " + strings.Join(parts, ", ")
+		out = append(out, v.View+": "+strings.Join(parts, ", "))
 	}
 	return out
 }

@@ -153,8 +153,9 @@ func TestPrintApplied(t *testing.T) {
 		"relations":{"added":["a"],"changed":["b"],"dropped":[{"name":"c","rows":1},{"name":"d","rows":0}],
 			"lost":[{"name":"b","rows":3},{"name":"c","rows":1}]},
 		"rules":{"added":["e(X) <- a(X)"],"dropped":["f(X) <- c(X)"],"changed":["e"]},
-		"views":{"added":["g"],"changed":["h"],"dropped":["i"],"rows":[
-			{"view":"h","keys_ended":0,"entered":2,"left":1},{"view":"i","keys_ended":1,"entered":0,"left":0}]},
+		"views":{"added":["g"],"changed":["h"],"dropped":["i"],"touched":["m","n"],"rows":[
+			{"view":"h","keys_ended":0,"entered":2,"left":1},{"view":"i","keys_ended":1,"entered":0,"left":0},
+			{"view":"n","keys_ended":0,"entered":0,"left":5}]},
 		"actions":{"added":["j"],"changed":["k"],"dropped":["l"]}}}`
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		t.Fatal(err)
@@ -178,8 +179,10 @@ func TestPrintApplied(t *testing.T) {
   + action j
   ~ action k
   - action l
+  * view m: it reads what changes
   * view h: 2 rows enter, 1 row leaves
   * view i: 1 watched key ends
+  * view n: 5 rows leave
 `
 	if out.String() != want {
 		t.Errorf("got\n%s", &out)
