@@ -218,11 +218,15 @@ func Answer(db *Database, q *analysis.Query, parameters []value.Value) [][]value
 
 // Ask is Answer that also tells how far the rows can be trusted.
 func (db *Database) Ask(q *analysis.Query, parameters []value.Value) ([][]value.Value, Doubt) {
+	rows, doubt := db.InOrder(q, parameters)
+	slices.SortFunc(rows, CompareRows)
+	return rows, doubt
+}
+
+// InOrder is Ask with the rows in the query's order.
+func (db *Database) InOrder(q *analysis.Query, parameters []value.Value) ([][]value.Value, Doubt) {
 	rows, failures := db.all(q, parameters)
 	doubt := db.doubtOf(&q.Body, failures)
-	if q.Limit == 0 {
-		return rows, doubt
-	}
 	slices.SortStableFunc(rows, func(a, b []value.Value) int {
 		for _, o := range q.Order {
 			c := value.Compare(a[o.Column], b[o.Column])
@@ -235,9 +239,10 @@ func (db *Database) Ask(q *analysis.Query, parameters []value.Value) ([][]value.
 		}
 		return 0
 	})
-	rows = rows[min(q.Offset, len(rows)):]
-	rows = rows[:min(q.Limit, len(rows))]
-	slices.SortFunc(rows, CompareRows)
+	if q.Limit > 0 {
+		rows = rows[min(q.Offset, len(rows)):]
+		rows = rows[:min(q.Limit, len(rows))]
+	}
 	return rows, doubt
 }
 

@@ -402,14 +402,14 @@ func (b *body) aggregates(c column, several bool) []string {
 		case fits:
 			out = append(out, "min<"+v.name+">", "max<"+v.name+">")
 			if v.kind == value.Int || v.kind == value.Float {
-				out = append(out, "sum<"+v.name+">", "sum<"+v.name+">")
+				out = append(out, "sum<"+v.name+">", "sum<"+v.name+">", "sum<"+v.name+" * 2>")
 			}
 		}
 		if several {
 			continue
 		}
 		if c.kind == value.Int {
-			out = append(out, "count<"+v.name+">", "count_distinct<"+v.name+">")
+			out = append(out, "count<"+v.name+">", "count_distinct<"+v.name+">", "count<1>")
 		}
 		if c.kind == value.Float && (v.kind == value.Int || v.kind == value.Float) &&
 			(c.nullable || !v.nullable) {

@@ -84,7 +84,7 @@ func newClingoProgram(seed uint64) (*clingoProgram, error) {
 			kind: stepWatch, name: v.name, values: []value.Value{value.OfBool(true)},
 		})
 	}
-	c := &clingoProgram{run: newRun(&seen{}), seed: seed, tags: g.tags, scenario: s}
+	c := &clingoProgram{run: newRun(newSeen()), seed: seed, tags: g.tags, scenario: s}
 	at := 0
 	err := c.deploy(s.program)
 	for ; err == nil && at < len(s.steps); at++ {

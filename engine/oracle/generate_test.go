@@ -86,14 +86,18 @@ func (g *generator) columns(n int) []column {
 
 // program makes a whole program.
 func (g *generator) program() *source {
-	s := &source{}
 	g.bases = []*relation{{name: "b0", columns: []column{{kind: value.Int}, {kind: value.Int}}}}
 	for i := range 2 + g.IntN(2) {
 		g.bases = append(g.bases, &relation{
 			name: fmt.Sprintf("b%d", i+1), columns: g.columns(1 + g.IntN(2) + g.IntN(6)/5),
 		})
 	}
-	s.schemas = append(s.schemas, g.bases...)
+	return g.rules()
+}
+
+// rules makes everything else of a program over the base relations.
+func (g *generator) rules() *source {
+	s := &source{schemas: slices.Clone(g.bases)}
 	level := 0
 	for i := range 2 + g.IntN(4) {
 		level += g.IntN(2)

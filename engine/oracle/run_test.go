@@ -23,6 +23,8 @@ type seen struct {
 	tags            map[string]bool
 }
 
+func newSeen() *seen { return &seen{tags: map[string]bool{}} }
+
 // run is one run of a scenario: an engine, what it should hold, and what its changes
 // told.
 type run struct {
@@ -36,6 +38,7 @@ type run struct {
 	revision uint64
 	untold   int
 	seen     *seen
+	limits   engine.Limits
 }
 
 func newRun(s *seen) *run {
@@ -57,6 +60,8 @@ func play(s *scenario, seen *seen) (at int, err error) {
 	if err := r.deploy(s.program); err != nil {
 		return 0, err
 	}
+	r.limits = s.limits
+	r.engine.SetLimits(s.limits)
 	for i, step := range s.steps {
 		at = i
 		if err := r.do(&step, s.told); err != nil {
@@ -134,17 +139,20 @@ func (r *run) commit(statements []analysis.Statement, values []value.Value) erro
 	next, outcomes, refusal := naive.Transact(r.program, r.facts, statements, values)
 	got, err := r.engine.Transact(r.revision+1, statements, values, engine.TransactOptions{})
 	switch {
+	case r.overBudget(err):
+		r.seen.refused++
+		return nil
 	case err != nil && refusal == nil:
 		return fmt.Errorf("the engine refuses: %w", err)
 	case err != nil:
 		r.seen.refused++
 		return nil
-	case errors.Is(refusal, naive.ErrErrors) && refusesErrors:
-		return fmt.Errorf("the engine does not refuse: %w", refusal)
-	case errors.Is(refusal, naive.ErrErrors):
+	case errors.Is(refusal, naive.ErrErrors) && !strict:
 		r.revision++
 		r.readFacts()
 		return nil
+	case errors.Is(refusal, naive.ErrErrors):
+		return fmt.Errorf("the engine does not refuse: %w", refusal)
 	}
 	// Refused as unsure by the twin alone: the engine met none of the errors.
 	r.revision++
@@ -170,8 +178,9 @@ func (r *run) commit(statements []analysis.Statement, values []value.Value) erro
 	return nil
 }
 
-// refusesErrors says that the engine refuses transactions for row errors.
-const refusesErrors = false
+// strict is for an engine that refuses a statement for its own row errors even if a
+// rule has some, too.
+const strict = false
 
 // readFacts takes over what the engine made of a transaction.
 func (r *run) readFacts() {
@@ -207,7 +216,10 @@ func (r *run) watch(name string, values []value.Value) error {
 		return fmt.Errorf("%w: no view %s", errInvalid, name)
 	}
 	k, err := r.engine.Watch(name, values)
-	if err != nil {
+	switch {
+	case r.overBudget(err):
+		return nil
+	case err != nil:
 		return err
 	}
 	if r.refs[k]++; r.refs[k] > 1 {
@@ -261,18 +273,23 @@ func (r *run) query(s *step) error {
 		values[i] = s.values[at]
 	}
 	got, err := r.engine.Query(q, values, engine.QueryOptions{})
-	want, doubt := r.derived().Ask(q, values)
-	if err != nil {
-		if doubt > naive.Sure {
-			return nil
-		}
+	want, doubt := r.derived().InOrder(q, values)
+	switch {
+	case err != nil && (doubt > naive.Sure || r.overBudget(err)):
+		return nil
+	case err != nil:
 		return fmt.Errorf("query %s: %w", text, err)
-	}
-	rows := setOf(got.Rows, len(got.Columns)).Rows() // an order by shows
-	if doubt < naive.Unsure && !slices.Equal(slices.Concat(rows...), slices.Concat(want...)) {
-		return fmt.Errorf("query %s gives %v, want %v", text, rows, want)
+	case got.Errors != nil && doubt == naive.Sure:
+		return fmt.Errorf("query %s has errors %+v", text, got.Errors)
+	case !slices.Equal(got.Rows, slices.Concat(want...)):
+		return fmt.Errorf("query %s gives %v, want %v", text, got.Rows, want)
 	}
 	return nil
+}
+
+// overBudget reports whether an error is a refusal that the scenario allows for.
+func (r *run) overBudget(err error) bool {
+	return r.limits != engine.Limits{} && errors.Is(err, engine.ErrBudget)
 }
 
 func (r *run) deploy(s *source) error {
@@ -281,20 +298,54 @@ func (r *run) deploy(s *source) error {
 		return fmt.Errorf("%w: %w", errInvalid, err)
 	}
 	d, err := r.engine.Deploy(p, true)
-	if err != nil {
+	switch {
+	case r.program != nil && r.overBudget(err):
+		return nil
+	case err != nil:
 		return err
 	}
 	for _, k := range d.LostKeys {
 		r.forget(k)
 	}
-	r.program, r.database = p, nil
-	r.revision++
-	for _, rel := range p.Relations {
-		if !rel.Derived && r.facts[rel.Name] == nil {
-			r.facts[rel.Name] = naive.Set{}
+	facts := naive.Facts{}
+	for i := range p.Relations {
+		if rel := &p.Relations[i]; !rel.Derived {
+			facts[rel.Name] = r.kept(rel)
 		}
 	}
+	r.program, r.facts, r.database = p, facts, nil
+	r.revision++
 	return nil
+}
+
+// kept returns the rows of a base relation after a deploy: those that it has, with
+// nulls in further columns, if all of them fit.
+func (r *run) kept(next *analysis.Relation) naive.Set {
+	kept := naive.Set{}
+	if r.program == nil {
+		return kept
+	}
+	id, ok := r.program.RelationNamed(next.Name)
+	if !ok || r.program.Relations[id].Derived {
+		return kept
+	}
+	old := r.program.Relations[id].Columns
+	if len(old) > len(next.Columns) {
+		return kept
+	}
+	for _, row := range r.facts[next.Name] {
+		row = slices.Clone(row)
+		for i, c := range next.Columns {
+			if i == len(row) {
+				row = append(row, value.OfNull())
+			}
+			if i < len(old) && old[i].Type != c.Type || row[i].IsNull() && !c.Nullable {
+				return naive.Set{}
+			}
+		}
+		kept.Add(row)
+	}
+	return kept
 }
 
 // changes replays what the engine tells onto the mirrors.
@@ -349,21 +400,62 @@ func replay(k *engine.Key, part int, mirror naive.Set, c engine.Change) error {
 	return nil
 }
 
-// compare compares the rows of every watched key with those of the naive twin.
+// compare compares the rows of every watched key with those of the naive twin. The
+// engine sees no more errors than the twin, which asks for everything.
 func (r *run) compare() error {
+	r.engine.Unreported() // doubts are looked at when somebody asks
+	if err := r.compareErrors(); err != nil {
+		return err
+	}
 	for _, k := range r.keys {
 		parts := r.program.ViewNamed(k.View()).Parts
 		for i := range parts {
-			want, doubt := r.derived().Ask(&parts[i].Query, k.Values())
-			got := r.engine.Rows(k, i, nil)
-			if doubt == naive.Unsure {
-				continue
+			want, _ := r.derived().Ask(&parts[i].Query, k.Values())
+			got := setOf(r.engine.Rows(k, i, nil), len(k.Columns(i))).Rows()
+			doubt, _ := r.engine.Doubt(k, i)
+			if most := r.doubt(k.View(), i); naive.Doubt(doubt) > most {
+				return fmt.Errorf("%s%v part %d has doubt %d, want at most %d",
+					k.View(), k.Values(), i, doubt, most)
 			}
-			if !slices.Equal(got, slices.Concat(want...)) {
-				return fmt.Errorf("%s%v part %d has rows %v, want %v", k.View(), k.Values(), i,
-					setOf(got, len(k.Columns(i))).Rows(), want)
+			if doubt == engine.Stale {
+				r.seen.tags["stale rows"] = true
+				want = r.mirrors[k][i].Rows()
+			}
+			if !slices.EqualFunc(got, want, slices.Equal) {
+				return fmt.Errorf("%s%v part %d, doubt %d, has rows %v, want %v",
+					k.View(), k.Values(), i, doubt, got, want)
 			}
 		}
+	}
+	return nil
+}
+
+// doubt is the twin's of a part of a view, at all watched keys.
+func (r *run) doubt(view string, part int) naive.Doubt {
+	worst := naive.Sure
+	for _, k := range r.keys {
+		if k.View() == view {
+			q := &r.program.ViewNamed(view).Parts[part].Query
+			_, doubt := r.derived().Ask(q, k.Values())
+			worst = max(worst, doubt)
+		}
+	}
+	return worst
+}
+
+// compareErrors compares the counts of rules' row errors.
+func (r *run) compareErrors() error {
+	most := map[string]int{}
+	for i := range r.program.Rules {
+		f := r.derived().Failures(i)
+		most[r.program.Rules[i].Text] += f.Body + f.Head
+	}
+	for _, e := range r.engine.Errors() {
+		if e.Count == 0 || e.Rule != "" && e.Count > most[e.Rule] {
+			return fmt.Errorf("the engine counts %d errors of %q, want at most %d",
+				e.Count, e.Rule, most[e.Rule])
+		}
+		r.seen.tags["row errors"] = true
 	}
 	return nil
 }

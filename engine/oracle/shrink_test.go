@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/heddle-live/heddle/engine"
 )
 
 // stack returns the lines of the stack that are ours, of a panic.
@@ -23,13 +25,13 @@ func stack() string {
 // fails runs a scenario and returns its failure, cut off behind the step that shows
 // it; nil if there is none, or if the scenario means nothing.
 func fails(s *scenario) (*scenario, error) {
-	at, err := play(s, &seen{})
+	at, err := play(s, newSeen())
 	if err == nil || errors.Is(err, errInvalid) {
 		return s, nil
 	}
 	cut := *s
 	cut.steps = slices.Clone(s.steps[:min(at+1, len(s.steps))])
-	if _, again := play(&cut, &seen{}); again != nil {
+	if _, again := play(&cut, newSeen()); again != nil {
 		return &cut, again
 	}
 	return s, err
@@ -74,12 +76,10 @@ func smaller(s *scenario) func(yield func(*scenario) bool) {
 				}
 			}
 		}
-		if s.told != 1 {
-			next := *s
-			next.told = 1
-			if !yield(&next) {
-				return
-			}
+		plain := *s
+		plain.told, plain.limits = 1, engine.Limits{}
+		if (s.told != 1 || s.limits != plain.limits) && !yield(&plain) {
+			return
 		}
 		for p := range smallerSources(s.program) {
 			next := *s
@@ -209,7 +209,8 @@ func smallerSources(s *source) func(yield func(*source) bool) {
 // String is the report of a scenario.
 func (s *scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "program\n%v", s.program)
+	fmt.Fprintf(&b, "changes are told after %d steps, limits are %+v\nprogram\n%v",
+		s.told, s.limits, s.program)
 	for i, step := range s.steps {
 		fmt.Fprintf(&b, "step %d: %v\n", i+1, step)
 	}

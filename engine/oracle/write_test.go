@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/value"
 )
 
@@ -190,7 +191,8 @@ func transactionText(statements []statement) string {
 type scenario struct {
 	program *source
 	steps   []step
-	told    int // Changes is called after every told-th commit
+	told    int // Changes is called after every told-th step
+	limits  engine.Limits
 }
 
 const stepsPerProgram = 16
@@ -200,6 +202,13 @@ func (g *generator) scenario() *scenario {
 	s := &scenario{program: g.program(), told: 1}
 	if g.in(4) {
 		s.told = 2 + g.IntN(3)
+	}
+	if g.in(8) {
+		g.tag("limits")
+		s.limits.CommitRows = uint64(10 + g.IntN(60))
+		if g.in(2) {
+			s.limits.GraphRows = uint64(20 + g.IntN(100))
+		}
 	}
 	current := s.program
 	written := map[string][]string{}
@@ -214,7 +223,13 @@ func (g *generator) scenario() *scenario {
 		}
 	}
 	for range stepsPerProgram {
-		s.steps = append(s.steps, g.step(&current, written))
+		next := g.step(&current, written)
+		s.steps = append(s.steps, next)
+		for range 3 {
+			if next.kind == stepDeploy { // some views are new, and some keys lost
+				s.steps = append(s.steps, g.watch(current))
+			}
+		}
 	}
 	return s
 }
@@ -227,12 +242,12 @@ func (g *generator) step(current **source, written map[string][]string) step {
 		a := pick(g, (*current).actions)
 		g.tag("action called")
 		return step{kind: stepCall, name: a.name, values: g.values(a.params)}
-	case n < 18:
+	case n < 17:
 		return g.watch(*current)
-	case n < 19:
+	case n < 18:
 		g.tag("unwatch midway")
 		return step{kind: stepUnwatch, index: g.IntN(100)}
-	case n < 21:
+	case n < 20:
 		q := step{kind: stepQuery}
 		for i := range g.IntN(3) {
 			q.params = append(q.params, param{fmt.Sprintf("p%d", i), 0})
@@ -241,9 +256,13 @@ func (g *generator) step(current **source, written map[string][]string) step {
 		q.values = g.values(q.params)
 		g.tag("query")
 		return q
-	case n < 22:
-		*current = g.mutate(*current)
+	case n < 21:
 		g.tag("deploy midway")
+		if !g.foreign && g.in(2) {
+			*current = g.renew(written)
+		} else {
+			*current = g.mutate(*current)
+		}
 		return step{kind: stepDeploy, program: *current}
 	default:
 		return g.transact(written)
@@ -267,9 +286,8 @@ func (g *generator) transact(written map[string][]string) step {
 		g.tag("insert and delete in one batch")
 	case 1, 2:
 		for range 1 + g.IntN(3) {
-			if g.in(3) {
+			if g.in(2) {
 				s.statements = append(s.statements, g.rows(written))
-				continue
 			}
 			s.statements = append(s.statements, g.guarded(nil))
 		}
@@ -328,4 +346,34 @@ func (g *generator) mutate(s *source) *source {
 		}
 	}
 	return next
+}
+
+// renew makes a new program over the base relations, one of which changes.
+func (g *generator) renew(written map[string][]string) *source {
+	g.bases = slices.Clone(g.bases)
+	at := 1 + g.IntN(len(g.bases)-1)
+	r := *g.bases[at]
+	r.columns = slices.Clone(r.columns)
+	g.bases[at] = &r
+	switch g.IntN(4) {
+	case 0:
+		g.tag("relation gets a column")
+		r.columns = append(r.columns, column{g.kind(), true})
+		delete(written, r.name)
+	case 1:
+		g.tag("column gets nullable")
+		r.columns[g.IntN(len(r.columns))].nullable = true
+	case 2:
+		g.tag("columns change")
+		r.columns = g.columns(1 + g.IntN(2))
+		delete(written, r.name)
+	case 3:
+		g.tag("relation is dropped")
+		g.bases = slices.Delete(g.bases, at, at+1)
+		if len(g.bases) == 1 {
+			g.bases = append(g.bases, &relation{name: "b9", columns: g.columns(2)})
+		}
+	}
+	g.derived, g.views = nil, 0
+	return g.rules()
 }
