@@ -105,20 +105,25 @@ func (n *Network) Errors(yield func(ClauseErrors) bool) {
 }
 
 // Cause returns the row errors of a clause that makes a goal Unsure or else Flagged,
-// and false if nothing does.
+// those of the goal's own body before others, and false if nothing does.
 func (n *Network) Cause(goal int) (ClauseErrors, bool) {
 	d := n.doubt(goal)
 	if d == sure {
 		return ClauseErrors{}, false
 	}
+	var cause *failures
 	for i, f := range n.failures {
-		if n.goals[goal].doubts[i] == d && f.predicate.table.Len() > 0 {
-			e := ClauseErrors{Clause: f.clause, Count: f.predicate.table.Len()}
-			n.sample(f, &e)
-			return e, true
+		if n.goals[goal].doubts[i] == d && f.predicate.table.Len() > 0 &&
+			(cause == nil || f.clause.Rule < 0) {
+			cause = f
 		}
 	}
-	panic("dataflow: a doubt has no cause")
+	if cause == nil {
+		panic("dataflow: a doubt has no cause")
+	}
+	e := ClauseErrors{Clause: cause.clause, Count: cause.predicate.table.Len()}
+	n.sample(cause, &e)
+	return e, true
 }
 
 // sample adds failing rows to the samples of their clause.
