@@ -98,12 +98,12 @@ type exitCoder interface {
 	ExitCode() int
 }
 
-// NewClientCommands returns the commands apply, write, load, query, watch, call and
-// test.
+// NewClientCommands returns the commands apply, write, load, query, watch, call,
+// test, errors, why and why-not.
 func NewClientCommands() []*cobra.Command {
 	return []*cobra.Command{
 		applyCommand(), writeCommand(), loadCommand(), queryCommand(), watchCommand(),
-		callCommand(), testCommand(),
+		callCommand(), testCommand(), errorsCommand(), whyCommand(), whyNotCommand(),
 	}
 }
 

@@ -33,6 +33,7 @@ type answered struct {
 	Columns   []admin.ColumnInfo  `json:"columns"`
 	Rows      [][]json.RawMessage `json:"rows"`
 	Truncated bool                `json:"truncated"`
+	Errors    []admin.RuleErrors  `json:"errors"` // why rows may be missing
 }
 
 func queryCommand() *cobra.Command {
@@ -57,22 +58,9 @@ false is one; to give such a text as a string, put it in double quotes:
 					fmt.Sprintf("--deadline %v: expected 1ms or more", deadline))
 			}
 			q.Query, q.DeadlineMS = args[1], deadline.Milliseconds()
-			q.Parameters = map[string]json.RawMessage{}
-			for _, p := range parameters {
-				name, v, ok := strings.Cut(p, "=")
-				if name = strings.TrimPrefix(name, "$"); !ok || name == "" {
-					return &Error{
-						Code: ExitUsage,
-						Text: fmt.Sprintf("--param %q: expected NAME=VALUE", p),
-					}
-				}
-				if q.Parameters[name] = parameterValue(v); q.Parameters[name] == nil {
-					return &Error{
-						Code: ExitUsage,
-						Text: fmt.Sprintf("--param %q: the string is not closed", p),
-						Hint: `a value that begins with " is a string as JSON spells it`,
-					}
-				}
+			var err error
+			if q.Parameters, err = parameterValues(parameters); err != nil {
+				return err
 			}
 			text, err := json.Marshal(q)
 			if err != nil {
@@ -99,6 +87,28 @@ false is one; to give such a text as a string, put it in double quotes:
 	f.DurationVar(&deadline, "deadline", 0,
 		"give up after this time, such as 500ms (default: the server's limit)")
 	return c.Command
+}
+
+// parameterValues reads the values of --param.
+func parameterValues(given []string) (map[string]json.RawMessage, error) {
+	values := map[string]json.RawMessage{}
+	for _, p := range given {
+		name, v, ok := strings.Cut(p, "=")
+		if name = strings.TrimPrefix(name, "$"); !ok || name == "" {
+			return nil, &Error{
+				Code: ExitUsage,
+				Text: fmt.Sprintf("--param %q: expected NAME=VALUE", p),
+			}
+		}
+		if values[name] = parameterValue(v); values[name] == nil {
+			return nil, &Error{
+				Code: ExitUsage,
+				Text: fmt.Sprintf("--param %q: the string is not closed", p),
+				Hint: `a value that begins with " is a string as JSON spells it`,
+			}
+		}
+	}
+	return values, nil
 }
 
 // ofCommandLine words what the server says of the request's members as what is
@@ -167,6 +177,14 @@ func (c *command) printAnswer(a *answered) error {
 		b.WriteString("; there are more")
 	}
 	b.WriteString(")\n")
+	for i := range a.Errors {
+		e := &a.Errors[i]
+		b.WriteString("rows may be missing: " + notComputed(e))
+		if len(e.Rows) > 0 {
+			b.WriteString(": " + rowError(&e.Rows[0]))
+		}
+		b.WriteByte('\n')
+	}
 	return c.print("%s", b.String())
 }
 
