@@ -136,30 +136,36 @@ func (a *API) decodeQuery(src string) (queryRequest, error) {
 	known := []string{"query", "parameters", "limit", "min_revision", "deadline_ms"}
 	const hint = `send {"query": "?edge($from, Y)", "parameters": {"from": 1}}`
 	err := decodeMembers(src, known, hint, func(s *scanner, name string) error {
-		switch name {
-		case "query":
-			return s.stringMember(name, &q.text)
-		case "limit":
+		if name == "limit" {
 			return s.uintMember(name, uint64(a.limits.QueryRows), &q.limit)
-		case "min_revision":
-			return s.uintMember(name, 1<<63-1, &q.minRevision)
-		case "deadline_ms":
-			return s.uintMember(name, uint64(a.limits.QueryDeadline.Milliseconds()), &q.deadlineMS)
 		}
-		if s.peek() != '{' {
-			return s.failAt(s.pos, `"parameters" must be an object {"NAME": VALUE}, found %s`,
-				s.shown())
-		}
-		q.at = s.pos
-		err := s.skip(nestingMax)
-		q.parameters = src[q.at:s.pos]
-		return err
+		return q.member(s, name, a.limits.QueryDeadline)
 	})
 	if err == nil && q.text == "" {
 		err = jsonProblem(src,
 			&scanError{message: `the member "query" is missing or empty`, hint: hint})
 	}
 	return q, err
+}
+
+// member reads a member that every question has.
+func (q *queryRequest) member(s *scanner, name string, longest time.Duration) error {
+	switch name {
+	case "query":
+		return s.stringMember(name, &q.text)
+	case "min_revision":
+		return s.uintMember(name, 1<<63-1, &q.minRevision)
+	case "deadline_ms":
+		return s.uintMember(name, uint64(longest.Milliseconds()), &q.deadlineMS)
+	}
+	if s.peek() != '{' {
+		return s.failAt(s.pos, `"parameters" must be an object {"NAME": VALUE}, found %s`,
+			s.shown())
+	}
+	q.at = s.pos
+	err := s.skip(nestingMax)
+	q.parameters = q.body[q.at:s.pos]
+	return err
 }
 
 // values decodes the parameters by their types. Each must be given once, and no

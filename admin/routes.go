@@ -180,6 +180,38 @@ func callRoutes() []route {
 			curl: `/v1/graphs/shop/query -d '{"query": "?edge($from, Y)", "parameters": ` +
 				`{"from": 1}}'`,
 			handle: (*API).query,
+		}, {
+			method: "POST", path: "/v1/graphs/{graph}/why", id: "why", tag: "Facts",
+			summary: "Explain rows",
+			description: "Why a query has its first rows: a proof from facts, rule by rule. " +
+				"On the data listener this route needs no key.",
+			right: rightPublic,
+			bodies: []body{
+				{
+					"application/json",
+					whyBody{},
+					`{"query": "?hop2($from, 3)", "parameters": {"from": 1}, "limit": 2}`,
+				},
+				{"text/plain", nil, "?hop2(1, 3)"},
+			},
+			status: 200, answer: whyAnswer{},
+			problems: []int{400, 404, 409, 413, 415, 422, 429, 503, 504},
+			curl:     `/v1/graphs/shop/why -d '{"query": "?hop2(1, 3)"}'`,
+			handle:   (*API).why,
+		}, {
+			method: "POST", path: "/v1/graphs/{graph}/why-not", id: "why-not", tag: "Facts",
+			summary: "Explain missing rows",
+			description: "Why a query has no row: the first condition that fails in each rule " +
+				"that could give one. On the data listener this route needs no key.",
+			right: rightPublic,
+			bodies: []body{
+				{"application/json", whyBody{}, `{"query": "?hop2(1, 9)", "levels": 2}`},
+				{"text/plain", nil, "?hop2(1, 9)"},
+			},
+			status: 200, answer: whyNotAnswer{},
+			problems: []int{400, 404, 409, 413, 415, 422, 429, 503, 504},
+			curl:     `/v1/graphs/shop/why-not -d '{"query": "?hop2(1, 9)"}'`,
+			handle:   (*API).whyNot,
 		},
 	}
 }

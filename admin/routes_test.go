@@ -222,6 +222,15 @@ var successes = []struct {
 		"POST", "/v1/graphs/shop/query", "?edge(1, Y)", textType, 200,
 		`{"revision":0,"columns":[],"rows":[],"truncated":false}`,
 	},
+	{
+		"POST", "/v1/graphs/shop/why", `{"query":"?edge(1, Y)","nodes":5,"limit":2}`, jsonType, 200,
+		`{"revision":0,"query":"?edge(1, Y)","rows":0,"text":"?edge(1, Y) has no row\n","roots":[],"nodes":[]}`,
+	},
+	{
+		"POST", "/v1/graphs/shop/why-not", "?edge(1, Y)", textType, 200,
+		`{"revision":0,"query":"?edge(1, Y)","rows":0,"text":"?edge(1, Y) has no row\n└ there is no fact edge(1, Y)\n",` +
+			`"absent":[{"row":[],"failures":[{"kind":"head","text":"there is no fact edge(1, Y)","matches":1}]}]}`,
+	},
 	{"GET", "/livez", "", "", 200, `{"status":"live"}`},
 	{"GET", "/readyz", "", "", 200, `{"status":"ready"}`},
 	{"GET", "/metrics", "", "", 200, ""},
@@ -372,7 +381,7 @@ func TestDataListener(t *testing.T) {
 		want := 404
 		body := ""
 		switch {
-		case path == "/v1/graphs/shop/query":
+		case path == "/v1/graphs/shop/query", strings.HasPrefix(path, "/v1/graphs/shop/why"):
 			want, body = 200, "?edge(1, Y)"
 		case strings.Contains(path, "/actions/"):
 			path, want = "/v1/graphs/shop/actions/begin", 200

@@ -40,6 +40,10 @@ type Service interface {
 	Query(ctx context.Context, graph string, q *analysis.Query, params []value.Value,
 		opt QueryOptions) (QueryResult, error)
 
+	// Why explains the rows of q, or why it has none; otherwise it is like Query.
+	Why(ctx context.Context, graph string, q *analysis.Query, params []value.Value,
+		opt WhyOptions) (WhyResult, error)
+
 	// Errors lists what a graph's rules cannot compute now.
 	Errors(ctx context.Context, graph string) (ErrorList, error)
 	// Families lists a graph's families, in the order of the program's views.

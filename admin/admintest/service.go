@@ -31,6 +31,7 @@ type Service struct {
 	Answer admin.QueryResult
 	// Queries and Transactions are what was asked and written, in order.
 	Queries      []Query
+	Whys         []Why
 	Transactions []admin.Transaction
 	// Failing is what Errors returns.
 	Failing []engine.RuleErrors

@@ -38,8 +38,9 @@ type Node struct {
 // Match is a match of a body. Values has one value for each variable of the body, of
 // Kind Invalid where a negation has `_`.
 type Match struct {
-	Values  []value.Value
-	Because []Reason
+	Values   []value.Value
+	Bindings []Binding // of the named variables
+	Because  []Reason
 }
 
 // Reason is a condition of a body that holds.
@@ -246,7 +247,7 @@ func (p *prover) give(at int, b *analysis.Body, found *instance) {
 // match turns an instance into a match, with nodes for its rows. It reports false if
 // a limit does not allow for them; then it adds none.
 func (p *prover) match(b *analysis.Body, found *instance) (Match, bool) {
-	m := Match{Values: found.binding}
+	m := Match{Values: found.binding, Bindings: named(b, found.binding)}
 	p.bytes += size(found.binding)
 	nodes := len(p.proof.Nodes)
 	for _, l := range textOrder(b) {

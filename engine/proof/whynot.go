@@ -251,6 +251,7 @@ func extend(part, b *analysis.Body, l Literal, known []bool) {
 func (d *doubter) fails(f *Failure, b *analysis.Body, l Literal, own, level int) error {
 	f.Kind, f.Literal = FailCondition, l
 	values := f.First.Values
+	f.First.Bindings = named(b, values)
 	// The texts of the first match were made when fewer conditions were known.
 	for i := range f.First.Because {
 		r := &f.First.Because[i]
@@ -359,6 +360,7 @@ func (d *doubter) aggregate(f *Failure, rule int, a absent) error {
 		return err
 	}
 	name := d.program.Relations[a.id].Name
+	f.First.Bindings = named(&r.Body, f.First.Values)
 	f.GivenCount = count
 	for _, row := range rows {
 		f.Given = append(f.Given, Row{name, row})
