@@ -146,6 +146,7 @@ const (
 	stepWatch
 	stepUnwatch
 	stepQuery
+	stepPin
 	stepDeploy
 )
 
@@ -156,7 +157,7 @@ type step struct {
 	statements []statement
 	name       string // of an action or view
 	values     []value.Value
-	index      int // of the key to unwatch, modulo those that there are
+	index      int // of the key to unwatch, modulo those that there are; steps to wait
 	query      part
 	params     []param
 	program    *source
@@ -172,6 +173,8 @@ func (s step) String() string {
 		return fmt.Sprintf("watch %s%v", s.name, s.values)
 	case stepUnwatch:
 		return fmt.Sprintf("unwatch %d", s.index)
+	case stepPin:
+		return fmt.Sprintf("in %d steps, query %v %v %v", s.index, s.query, s.params, s.values)
 	case stepQuery:
 		return fmt.Sprintf("query %v %v %v", s.query, s.params, s.values)
 	default:
@@ -255,6 +258,10 @@ func (g *generator) step(current **source, written map[string][]string) step {
 		q.query = g.part(q.params)
 		q.values = g.values(q.params)
 		g.tag("query")
+		if g.in(3) {
+			g.tag("query on a pin")
+			q.kind, q.index = stepPin, 1+g.IntN(8)
+		}
 		return q
 	case n < 21:
 		g.tag("deploy midway")
