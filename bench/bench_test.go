@@ -58,6 +58,12 @@ func testMeasures(t *testing.T, heddle string) {
 			[]string{"keys=10"},
 			viewsMetrics,
 		},
+		{
+			"engine",
+			[]string{"engine", "--quick", "--only", "loop/memory-1,loop/journal-256", "--runs", "2"},
+			[]string{"loop/memory-1", "loop/journal-256"},
+			[]string{"transaction_us", "answer_us_p50", "answer_us_p99", "engine_us"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,6 +122,9 @@ func testRefuses(t *testing.T, heddle string) {
 			[]string{"floor", "--keys", "1", "--transport", "pigeon"},
 			`--transport "pigeon": want quic`,
 		},
+		{"no edges", []string{"engine", "--edges", "10"}, "--edges 10: want 1000 to"},
+		{"no runs", []string{"engine", "--runs", "0"}, "--runs 0: want 1 to"},
+		{"unknown cell", []string{"engine", "--only", "write,nope"}, "--only nope: no cell"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,6 +9,9 @@ import (
 	"github.com/heddle-live/heddle/bench/rules"
 )
 
+// loopBench is the host's hidden command that measures a write loop.
+const loopBench = "loop-bench"
+
 // runsMax bounds --runs.
 const runsMax = 1000
 
@@ -20,7 +23,7 @@ const (
 
 func engineCommand() *cobra.Command {
 	var asJSON bool
-	var o rules.Options
+	o := rules.Options{Loop: []string{loopBench}}
 	c := &cobra.Command{
 		Use:   "engine",
 		Short: "Measure what rules cost, in this process",

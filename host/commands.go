@@ -12,11 +12,14 @@ import (
 
 	"github.com/heddle-live/heddle/host/cli"
 	"github.com/heddle-live/heddle/host/config"
+	"github.com/heddle-live/heddle/host/loopbench"
 )
 
 // Commands returns every command of the binary but the benches.
 func Commands() []*cobra.Command {
-	commands := []*cobra.Command{serveCommand(), demoCommand(), versionCommand()}
+	commands := []*cobra.Command{
+		serveCommand(), demoCommand(), versionCommand(), loopbench.Command(),
+	}
 	return append(commands, cli.NewClientCommands()...)
 }
 

@@ -91,8 +91,9 @@ func negationSpecs() []spec {
 	return []spec{{
 		name: "negation/leaf",
 		method: "leaf(X) <- node(X), !edge(X, _), watched at 2,000 nodes: one edge inserted or " +
-			"deleted at a node without others, which becomes or ceases to be a leaf, and (quiet) at " +
-			"one with ten. added: beyond the same write without watched keys, in turn.",
+			"deleted at a node without others, which becomes or ceases to be a leaf, and " +
+			"(quiet) at one with ten. added: beyond the same write without watched keys, in " +
+			"turn.",
 		measure: measureNegation,
 	}}
 }
@@ -192,10 +193,12 @@ func aggregateSpecs() []spec {
 		for _, a := range aggregates {
 			out = append(out, spec{
 				name: fmt.Sprintf("aggregate/%s/group=%d", a.name, group),
-				method: "One row of a watched group goes, another comes with another price; no two rows " +
-					"have the same. added: Apply and Changes, beyond the same write without watched " +
-					"keys, in turn; added_apply: Apply alone.",
-				measure: func(b *bench) error { return measureAggregate(b, a.view, group, a.limit) },
+				method: "One row of a watched group goes, another comes with another price; no " +
+					"two rows have the same. added: Apply and Changes, beyond the same write " +
+					"without watched keys, in turn; added_apply: Apply alone.",
+				measure: func(b *bench) error {
+					return measureAggregate(b, a.view, group, a.limit)
+				},
 			})
 		}
 	}

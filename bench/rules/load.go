@@ -112,11 +112,12 @@ func growthSpecs() []spec {
 	return []spec{
 		{
 			name: "facts/1M",
-			method: "Facts of two ints with an index on each column, inserted by a transaction each. " +
-				"bytes: by the engine's own count; heap: what the process holds more, after a " +
-				"collection. worst: the longest insertion of those that were slow in every fill, since " +
-				"growth comes at the same row each time and interruptions do not; longest: the longest " +
-				"of all. mark: processor time of a whole mark phase, by the runtime's metrics.",
+			method: "Facts of two ints with an index on each column, inserted by a transaction " +
+				"each. bytes: by the engine's own count; heap: what the process holds more, " +
+				"after a collection. worst: the longest insertion of those that were slow in " +
+				"every fill, since growth comes at the same row each time and interruptions do " +
+				"not; longest: the longest of all. mark: processor time of a whole mark phase, " +
+				"by the runtime's metrics.",
 			measure: func(b *bench) error { return measureFacts(b, b.pick(1_000_000, 20_000)) },
 		},
 		{

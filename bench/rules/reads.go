@@ -11,8 +11,8 @@ func readSpecs() []spec {
 	return []spec{{
 		name: "read/bound",
 		method: "?r1($head, Y), analysed before, at random hot heads of about ten rows. query: " +
-			"Engine.Query, whole. watched: Engine.Rows of a key that is watched. subscribe: Watch, " +
-			"Rows and Unwatch.",
+			"Engine.Query, whole. watched: Engine.Rows of a key that is watched. subscribe: " +
+			"Watch, Rows and Unwatch.",
 		measure: measureReads,
 	}}
 }
@@ -54,7 +54,8 @@ func measureReads(b *bench) error {
 			g.Unwatch(k)
 			subscribed.samples = append(subscribed.samples, time.Since(after)+middle.Sub(began))
 			if n != r.Count {
-				b.cell.Problem("head %d: a query finds %d rows, a key has %d", key[0].Int(), r.Count, n)
+				b.cell.Problem("head %d: a query finds %d rows, a key has %d",
+					key[0].Int(), r.Count, n)
 			}
 		}
 		asked.end()

@@ -64,8 +64,8 @@ func shapes() []shape {
 	}
 	for _, degree := range []int{20, 5, 2} {
 		out = append([]shape{{
-			name: fmt.Sprintf("random-%d", degree), program: leftProgram, edges: randomEdges(degree),
-			source: spread, changes: 1000, perRow: true, timesFaster: 100,
+			name: fmt.Sprintf("random-%d", degree), program: leftProgram,
+			edges: randomEdges(degree), source: spread, changes: 1000, perRow: true, timesFaster: 100,
 		}}, out...)
 	}
 	return append(out, shape{
@@ -79,10 +79,11 @@ func recursionSpecs() []spec {
 	for _, s := range shapes() {
 		out = append(out, spec{
 			name: "recursion/" + s.name,
-			method: "Random edges deleted and inserted again, one by one, under reach from 10 watched " +
-				"nodes; Apply and Changes. over: what a change takes beyond 20 us and 1 us for each row " +
-				"that enters or leaves (suspected rows are not counted, so it is stricter than the " +
-				"promise). rederive: a query of each of the 10 nodes, after a deletion.",
+			method: "Random edges deleted and inserted again, one by one, under reach from 10 " +
+				"watched nodes; Apply and Changes. over: what a change takes beyond 20 us and " +
+				"1 us for each row that enters or leaves (suspected rows are not counted, so " +
+				"it is stricter than the promise). rederive: a query of each of the 10 nodes, " +
+				"after a deletion.",
 			measure: func(b *bench) error { return s.measure(b) },
 		})
 	}

@@ -15,9 +15,9 @@ const (
 )
 
 func scanSpecs() []spec {
-	const method = "A write each 10 us, whether the one before is done or not, and between them a " +
-		"query on a pinned revision in turns of 30 us, on one goroutine as in a server. A write's " +
-		"time counts from when it was due. alone: the same without a query. "
+	const method = "A write each 10 us, whether the one before is done or not, and between " +
+		"them a query on a pinned revision in turns of 30 us, on one goroutine as in a server. " +
+		"A write's time counts from when it was due. alone: the same without a query. "
 	return []spec{
 		{
 			name:   "scan/filter",

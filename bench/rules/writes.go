@@ -16,17 +16,18 @@ func writeSpecs() []spec {
 	for _, keys := range []int{1, 1000, 100_000} {
 		out = append(out, spec{
 			name: fmt.Sprintf("write/keys=%d", keys),
-			method: "One edge inserted or deleted under r1(X, Y) <- edge(X, Y), label(X, \"hot\"), with " +
-				"so many heads watched. write: at a watched hot head, one row enters or leaves, " +
-				"Apply and Changes. silent: at a node that is not hot, so that no row is emitted. " +
-				"reevaluate: all watched keys asked by a query each.",
+			method: "One edge inserted or deleted under r1(X, Y) <- edge(X, Y), label(X, " +
+				"\"hot\"), with so many heads watched. write: at a watched hot head, one row " +
+				"enters or leaves, Apply and Changes. silent: at a node that is not hot, so " +
+				"that no row is emitted. reevaluate: all watched keys asked by a query each.",
 			measure: func(b *bench) error { return measureWrites(b, keys) },
 		})
 	}
 	return append(out, spec{
 		name: "write/growth",
-		method: "The cost of a silent write at 100,000 watched keys by that at 1 key, in turn on two " +
-			"graphs, and the same of a write that emits one row, by a silent one at 1 key.",
+		method: "The cost of a silent write at 100,000 watched keys by that at 1 key, in turn " +
+			"on two graphs, and the same of a write that emits one row, by a silent one at 1 " +
+			"key.",
 		measure: measureGrowth,
 	})
 }
