@@ -153,6 +153,8 @@ func (s *Server) loopConfig() ingest.Config {
 		Nanos:             func() int64 { return int64(time.Since(began)) },
 		QueueTransactions: s.cfg.QueueTransactions, BatchTransactions: s.cfg.BatchTransactions,
 		JournalRecords: uint64(s.cfg.JournalRecords), QuerySteps: uint64(s.cfg.QuerySteps),
+		ConditionSteps: uint64(s.cfg.WatchSteps),
+		PinAge: s.cfg.QueryDeadline,
 		Limits: engine.Limits{
 			CommitRows: uint64(s.cfg.CommitRows), GraphRows: uint64(s.cfg.GraphRows),
 		},

@@ -63,14 +63,18 @@ type Config struct {
 	QueryRows int `default:"10000" min:"1" max:"1000000" help:"most rows of a query"`
 	// QueryDeadline is how long a query may take unless it asks for less.
 	QueryDeadline time.Duration `default:"5s" min:"10ms" max:"1m" help:"longest query"`
-	// QuerySteps is how much work a query may be. Queries run between two commits,
-	// so this bounds how long one holds up writers: with the default about a tenth
-	// of a second on a server of 2026, at worst. A row that is looked up is a step,
-	// one that is derived is two more, and eight rows of a scan are one.
-	QuerySteps int `default:"800000" min:"1000" max:"1000000000" help:"most steps of a query"`
-	// WatchSteps is how many steps the first rows of a watched key may take, counted
-	// as query_steps counts them. They are computed between two commits. The viewer
-	// of a key over it is told that it is too expensive.
+	// QuerySteps is how much work a query may be: with the default about a second on a
+	// server of 2026, at worst. A long query works in slices of 40 microseconds between
+	// the commits, as of the revision at which it began, so it holds up no writer. For
+	// the conditions of a transaction, which cannot be cut, the limit is watch_steps. A
+	// row that is looked up is a step, one that is derived is two more, and eight rows of
+	// a scan are one.
+	QuerySteps int `default:"8000000" min:"1000" max:"1000000000" help:"most steps of a query"`
+	// WatchSteps is how many steps the first rows of a watched key, or a condition in a
+	// transaction, may take, counted as query_steps counts them. They are computed
+	// between two commits or within one, so this bounds how long they hold up writers:
+	// with the default about a tenth of a second, at worst. The viewer of a key over it
+	// is told that it is too expensive, and such a transaction is refused.
 	WatchSteps int `group:"limits" default:"800000" min:"1000" max:"1000000000" help:"steps for a key's first rows"`
 	// CommitRows is how many rows the rules may derive for one transaction, one query
 	// or the first rows of one watched key, counted as often as they are derived. What

@@ -112,8 +112,8 @@ type Metrics struct {
 	JournalSeconds func(float64) // observes an append; may be nil
 }
 
-// Config is what a Loop is made of. All fields but Limits, Metrics and FreeBytes are
-// required.
+// Config is what a Loop is made of. All fields but PinAge, Limits, Metrics and
+// FreeBytes are required.
 type Config struct {
 	Graph     string
 	Journal   Journal
@@ -129,9 +129,12 @@ type Config struct {
 	// JournalRecords is how many of the newest records, and of the receipts
 	// of Idempotency-Keys, are kept.
 	JournalRecords uint64
-	// QuerySteps bounds the engine's work for one query, and for each condition of a
-	// transaction.
-	QuerySteps uint64
+	// QuerySteps bounds the engine's work for one query, ConditionSteps that for each
+	// condition of a transaction.
+	QuerySteps, ConditionSteps uint64
+	// PinAge is how long a query that takes slices may take, and for how long rows that
+	// are deleted meanwhile stay in memory. 0: no limit.
+	PinAge time.Duration
 	// Limits bounds what rules may derive. What is in the log already is not bounded.
 	Limits engine.Limits
 	// FreeBytes reports the free disk space, asked once a second; below
@@ -164,6 +167,7 @@ type Loop struct {
 	epoch       string
 	publication uint64
 	trimmed     uint64
+	readings    []*reading // queries that take slices, the next one first
 	failure     error
 	turn        Turn
 	batch       []item

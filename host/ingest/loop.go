@@ -33,6 +33,7 @@ const batchTupleBytes = 16 << 20
 // nobody was answered, and the process must end and recover.
 func (l *Loop) Run(ctx context.Context) error {
 	defer close(l.stopped)
+	defer l.engine.ClosePins()
 	// A batch is durable for all or for none: no end of a caller, nor of ctx,
 	// interrupts the work on it.
 	work := context.WithoutCancel(ctx)
@@ -40,7 +41,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer tick.Stop()
 	always := make(chan struct{})
 	close(always)
-	var untidy chan struct{} // always while the publisher has more to tidy, else nil
+	var untidy chan struct{}  // always while the publisher has more to tidy, else nil
+	var slicing chan struct{} // always while queries take slices, else nil
 	for l.failure == nil {
 		// Ready cases take turns by chance: neither writers nor tidying starve.
 		select {
@@ -55,8 +57,15 @@ func (l *Loop) Run(ctx context.Context) error {
 			if !l.tidy(work) {
 				untidy = nil
 			}
+		case <-slicing:
+			if !l.slice() {
+				slicing = nil
+			}
 		case it := <-l.queue:
 			l.take(work, it)
+		}
+		if len(l.readings) > 0 {
+			slicing = always
 		}
 	}
 	l.closing.Store(true)

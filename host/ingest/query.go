@@ -29,8 +29,8 @@ type QueryResult struct {
 	Errors *engine.RuleErrors
 }
 
-// Query answers q in the loop, between two batches, within the loop's step
-// limit. Errors: those of Transact, ErrDeadline, and the engine's.
+// Query answers q in the loop, within the loop's step limit: a short one between two
+// batches, a longer one in slices, as of the revision at which it began. Errors: those of Transact, ErrDeadline, and the engine's.
 func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Value,
 	opt QueryOptions,
 ) (QueryResult, error) {
@@ -42,32 +42,16 @@ func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Valu
 	if err := l.waitRevision(ctx, opt.MinRevision); err != nil {
 		return QueryResult{}, err
 	}
-	var result QueryResult
-	var failed error
-	err := l.Call(ctx, func(t *Turn) {
-		if failed = context.Cause(ctx); failed != nil {
-			return
-		}
-		if opt.Program != l.program.Load().checked {
-			failed = ErrProgramChanged
-			return
-		}
-		var r engine.QueryResult
-		r, failed = t.Engine.Query(q, params, engine.QueryOptions{
-			MaxRows:   opt.MaxRows,
-			Budget:    l.cfg.QuerySteps,
-			Cancelled: func() bool { return ctx.Err() != nil },
-		})
-		result = QueryResult{
-			Revision: t.Revision, Columns: r.Columns, Rows: r.Rows, Count: r.Count,
-			Truncated: r.Truncated, Errors: r.Errors,
-		}
-		if l.cfg.Metrics != nil {
-			l.cfg.Metrics.Queries.Add(1)
-		}
-	})
+	r := &reading{
+		ctx: ctx, query: q, parameters: params, options: opt,
+		progress: progress{done: make(chan struct{})},
+	}
+	err := l.try(item{task: func(t *Turn) { l.read(t, r) }})
 	if err == nil {
-		err = failed
+		err = l.await(ctx, &r.progress)
+	}
+	if err == nil {
+		err = r.err
 	}
 	// Nothing was written, so a query that was left has no unknown outcome.
 	switch left := errors.Is(err, ErrUnknownOutcome); {
@@ -79,5 +63,5 @@ func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Valu
 	if err != nil {
 		return QueryResult{}, err
 	}
-	return result, nil
+	return r.result, nil
 }

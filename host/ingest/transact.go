@@ -169,7 +169,7 @@ func (l *Loop) commit(revision uint64, p *pending) (*journal.Record, error) {
 	before := l.cfg.Nanos()
 	out, err := l.engine.Transact(revision, p.tx.Statements, p.tx.Parameters,
 		engine.TransactOptions{
-			Budget: l.cfg.QuerySteps,
+			Budget: l.cfg.ConditionSteps,
 			Accept: func(out *engine.Outcome) error {
 				r = l.record(revision, p, out.Changes)
 				r.Effective = true
