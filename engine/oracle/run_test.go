@@ -3,6 +3,7 @@ package oracle
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/heddle-live/heddle/engine"
@@ -151,10 +152,6 @@ func (r *run) commit(statements []analysis.Statement, values []value.Value) erro
 	case err != nil:
 		r.seen.refused++
 		return nil
-	case errors.Is(refusal, naive.ErrErrors) && !strict:
-		r.revision++
-		r.readFacts()
-		return nil
 	case errors.Is(refusal, naive.ErrErrors):
 		return fmt.Errorf("the engine does not refuse: %w", refusal)
 	}
@@ -180,25 +177,6 @@ func (r *run) commit(statements []analysis.Statement, values []value.Value) erro
 		r.seen.moving++
 	}
 	return nil
-}
-
-// strict is for an engine that refuses a statement for its own row errors even if a
-// rule has some, too.
-const strict = false
-
-// readFacts takes over what the engine made of a transaction.
-func (r *run) readFacts() {
-	r.facts, r.database = naive.Facts{}, nil
-	for _, rel := range r.program.Relations {
-		if !rel.Derived {
-			set := naive.Set{}
-			r.engine.Facts(rel.Name, func(row []value.Value) bool {
-				set.Add(row)
-				return true
-			})
-			r.facts[rel.Name] = set
-		}
-	}
 }
 
 // rows returns the rows of all watched keys and parts by the naive twin.
@@ -440,6 +418,35 @@ func (r *run) end() error {
 	}
 	if n := r.engine.Stats().DerivedRows; n != 0 {
 		return fmt.Errorf("%d derived rows are left without watched keys", n)
+	}
+	return r.forgets()
+}
+
+// forgets deletes all facts, after which the dictionary holds no more than that of a
+// new engine.
+func (r *run) forgets() error {
+	var ops []analysis.Op
+	for _, name := range slices.Sorted(maps.Keys(r.facts)) {
+		for _, row := range r.facts[name].Rows() {
+			ops = append(ops, analysis.Op{Relation: name, Row: row, Delete: true})
+		}
+	}
+	r.revision++
+	if _, _, err := r.engine.Apply(r.revision, ops); err != nil {
+		return err
+	}
+	for range 40 { // values go bit by bit
+		r.engine.SweepPins(1000)
+		r.engine.Changes(func(*engine.Key, uint64, []engine.Change) {})
+	}
+	fresh := engine.New(nil)
+	if _, err := fresh.Deploy(r.program, true); err != nil {
+		return err
+	}
+	left, want := r.engine.Stats(), fresh.Stats()
+	if left.Facts != 0 || left.Symbols != want.Symbols {
+		return fmt.Errorf("%d facts and %d symbols are left, in a new engine %d symbols",
+			left.Facts, left.Symbols, want.Symbols)
 	}
 	return nil
 }
