@@ -22,6 +22,7 @@ type clause struct {
 	// come with the aggregate, or late ones that are tested after all computations.
 	aggregates  bool
 	early, late []filter
+	given       []cover // what covers atoms before the body begins
 }
 
 // rewriter makes the rules of one clause.
@@ -115,7 +116,7 @@ func (w *rewriter) stage(s int) {
 		a := atom{predicate: nil, terms: w.atoms[i]}
 		id := w.body.Atoms[i].Relation
 		if w.program.Relations[id].Derived {
-			a.predicate = w.ask(id, a.terms)
+			a.predicate = w.ask(id, a.terms, false)
 		} else {
 			a.predicate = w.input(id)
 		}
@@ -128,15 +129,21 @@ func (w *rewriter) stage(s int) {
 
 // ask demands of a derived relation what is bound of an atom, and returns the
 // predicate of its rows.
-func (w *rewriter) ask(id analysis.RelationID, terms []operand) *predicate {
+func (w *rewriter) ask(id analysis.RelationID, terms []operand, negated bool) *predicate {
 	p := pattern{relation: id, bound: boundColumns(terms, w.bound)}
+	// A negation must not read more than it has to where that may close a cycle.
+	if rows := w.covered(p, terms); rows != nil && !(negated && w.levels[id] == early) {
+		return rows
+	}
 	if w.free && w.prepared.components[id] == w.group {
 		p.bound = 0
 	}
 	d, p := w.demandFor(p)
 	if w.levels[id] != whole {
+		asked := boundTerms(terms, p.bound)
+		w.asks(p, asked)
 		w.addRule(&rule{
-			clause: w.name, head: atom{predicate: d.demand, terms: boundTerms(terms, p.bound)},
+			clause: w.name, head: atom{predicate: d.demand, terms: asked},
 			body: w.literals, filters: w.known(), registers: len(w.bound),
 		})
 	}
@@ -157,10 +164,10 @@ func (w *rewriter) negate(s int, end bool) {
 			a.predicate = w.input(id)
 			w.literals = append(w.literals, a)
 		case w.levels[id] == whole:
-			a.predicate = w.ask(id, terms)
+			a.predicate = w.ask(id, terms, true)
 			w.literals = append(w.literals, a)
 		case end || w.levels[id] == early:
-			a.predicate = w.ask(id, terms)
+			a.predicate = w.ask(id, terms, true)
 			w.later = append(w.later, a)
 		default:
 			continue
@@ -215,6 +222,15 @@ func (w *rewriter) cut(s int) {
 	}
 	between := w.newPredicate(derived, len(terms))
 	w.rule(atom{predicate: between, terms: terms}, s)
+	known := project(w.covers(), terms)
+	for i := range known {
+		for k, o := range known[i].terms {
+			if o.register != constant {
+				known[i].terms[k] = terms[o.register]
+			}
+		}
+	}
+	w.given = known
 	for i, f := range w.filters {
 		w.filtersUsed[i] = w.filtersUsed[i] || w.bound.has(f.left) && w.bound.has(f.right)
 	}

@@ -52,13 +52,17 @@ type transformer struct {
 	failures   map[failureKey]*predicate
 	waiting    []pattern
 	asked      map[analysis.RelationID]int // patterns of each relation
+	coverings  map[pattern][]*covering
+	refutations
+	refuted bool // a covering was relied on that is none
 }
 
 // transform rewrites the program for its goals, and again with less precise demand
 // while a cycle of the rules leads through a negation.
 func transform(c Config) (*transformer, error) {
 	levels := make([]level, len(c.Program.program.Relations))
-	for attempt := 0; ; attempt++ {
+	refutations := refutations{keys: make(map[string]bool)}
+	for attempt := 0; ; {
 		t := &transformer{
 			program: c.Program.program, prepared: c.Program, symbols: c.Symbols,
 			tables: c.Tables, levels: levels,
@@ -67,6 +71,8 @@ func transform(c Config) (*transformer, error) {
 			derived:  make(map[*predicate]pattern),
 			failures: make(map[failureKey]*predicate),
 			asked:    make(map[analysis.RelationID]int),
+
+			coverings: make(map[pattern][]*covering), refutations: refutations,
 		}
 		for i, q := range c.Goals {
 			if err := t.goal(i, q); err != nil {
@@ -76,9 +82,14 @@ func transform(c Config) (*transformer, error) {
 		if err := t.finish(c.Goals); err != nil {
 			return nil, err
 		}
+		if t.refuted {
+			refutations.count++
+			continue
+		}
 		if t.isStratified(attempt) {
 			return t, nil
 		}
+		attempt++
 	}
 }
 
@@ -222,6 +233,7 @@ func (t *transformer) defined(p pattern, d demanded) error {
 			demand: atom{predicate: d.demand, terms: boundTerms(head, p.bound)},
 			body:   &r.Body, group: t.prepared.components[p.relation], free: p.bound == 0,
 		}
+		c.given = t.givenTo(p, c.demand.terms)
 		if r.Aggregates != nil {
 			err = t.aggregated(c, r, len(t.prepared.clauses[p.relation]) == 1)
 		} else {
