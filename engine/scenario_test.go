@@ -31,6 +31,8 @@ var update = flag.Bool("update", false, "rewrite the expected lines of testdata/
 //	query Q        answers the rows
 //	why Q          answers a proof of the first rows, at most 2
 //	why-not Q      answers why there are none
+//	explain NAME   answers the plan of a view or relation
+//	profile        begins, or ends, to count what plans do
 //	stats          answers the number of facts, watched keys and derived rows
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/scenarios/*.txt")
@@ -126,6 +128,17 @@ func (p *player) do(command, rest string) []string {
 		return p.errors()
 	case "query":
 		return p.query(rest)
+	case "explain":
+		plan, err := p.engine.Explain(rest)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		return strings.Split(strings.TrimSuffix(plan.String(), "\n"), "\n")
+	case "profile":
+		if !p.engine.StartProfile() {
+			p.engine.EndProfile()
+		}
+		return nil
 	case "why", "why-not":
 		return p.why(rest, command == "why")
 	case "stats":

@@ -80,6 +80,9 @@ type Network struct {
 	goals      []*goal
 	queries    []*analysis.Query // of the goals
 	clauses    [][]int           // the indexes of each relation's rules
+	rules      []*rule
+	prepared   *Prepared
+	patterns   map[pattern]demanded
 	failures   []*failures
 	failing    int // visible rows of failures
 	used       map[*relation.Index]bool
@@ -140,6 +143,7 @@ func New(c Config) (*Network, error) {
 		}
 	}
 	n.predicates, n.inputs = t.predicates, t.inputs
+	n.rules, n.prepared, n.patterns = t.rules, t.prepared, t.patterns
 	n.listFailures(t.failures)
 	n.connect(t.rules)
 	n.compile(t.rules)

@@ -35,6 +35,8 @@ type plan struct {
 	other  *plan
 	driver *predicate
 	first  int
+
+	meter planMeter
 }
 
 // sink is where a plan puts what it derives.
@@ -64,6 +66,8 @@ const (
 	stepFilter  stepKind = iota // go on if a comparison holds
 	stepAbsent                  // go on if no row exists
 	stepCompute                 // go on with the result of a function
+	stepMeter                   // count, and go on
+	stepTimer                   // run the rest, and time it
 
 	stepProbe  // go on if the row exists
 	stepLookup // go on with each row of a posting list
@@ -92,6 +96,7 @@ type step struct {
 	filter filter
 	pin    relation.Pin // through which base rows are read
 
+	meter       *stepCount
 	computation computation
 	tests       bool // the result is known, and is compared with
 	values      []value.Value

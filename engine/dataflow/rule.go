@@ -127,6 +127,8 @@ type rule struct {
 	late         []filter // tested after all computations
 	failure      atom     // what is derived instead if a computation fails
 	registers    int
+	// variables are those of the body whose values the registers hold; for Explain.
+	variables []analysis.Variable
 	// strict tells that every body atom counts for stratification as if negated.
 	strict bool
 }

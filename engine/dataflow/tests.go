@@ -12,6 +12,12 @@ func (n *Network) passes(s *step) bool {
 		return n.holds(&s.filter)
 	case stepAbsent:
 		return !n.exists(s)
+	case stepMeter:
+		s.meter.passed++
+		return true
+	case stepTimer:
+		n.time()
+		return false
 	default:
 		return n.compute(s)
 	}

@@ -157,6 +157,15 @@ func (r *Relation) dropForgotten() {
 // Columns returns the columns of the index's key.
 func (ix *Index) Columns() Columns { return ix.set }
 
+// Keys returns the number of keys that have rows.
+func (ix *Index) Keys() int {
+	keys := 0
+	for i := range ix.heads.segments {
+		keys += ix.heads.segments[i].used
+	}
+	return keys
+}
+
 // First returns the place of the first row whose cells at the index's columns, in
 // ascending order, are key. The list's order is that of insertion, newest first.
 func (ix *Index) First(key []value.ID) Ref {
