@@ -160,7 +160,48 @@ type changed struct {
 	Entered  rows               `json:"entered"`
 	Left     rows               `json:"left"`
 	Skipped  bool               `json:"skipped,omitempty"`
-	Stale    *frame.Stale       `json:"stale,omitempty"`
+	Stale    *stale             `json:"stale,omitempty"`
+	Parts    map[string]part    `json:"parts,omitempty"` // of a view with named parts
+}
+
+// part is what changed in a named part.
+type part struct {
+	Rows    *rows  `json:"rows,omitempty"` // in the first line only
+	Entered rows   `json:"entered"`
+	Left    rows   `json:"left"`
+	Stale   *stale `json:"stale,omitempty"`
+}
+
+// stale says why rows are not exact, as frames do.
+type stale struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Rule    string `json:"rule,omitempty"`
+}
+
+func staleOf(s *frame.Stale) *stale {
+	if s == nil {
+		return nil
+	}
+	return &stale{s.Code, s.Message, s.Rule}
+}
+
+// partsOf returns the parts of an update for a line of --json.
+func partsOf(u *sdk.Update, first bool) map[string]part {
+	if u.Parts == nil {
+		return nil
+	}
+	parts := make(map[string]part, len(u.Parts))
+	for i := range u.Parts {
+		p := &u.Parts[i]
+		out := part{Entered: p.Entered, Left: p.Left, Stale: staleOf(p.Stale)}
+		if first {
+			all := rows(p.Rows)
+			out.Rows, out.Entered = &all, nil
+		}
+		parts[p.Name] = out
+	}
+	return parts
 }
 
 // rows are spelt as in frames: an int that JavaScript would round is a string.
@@ -185,8 +226,8 @@ func (w *watcher) print(u *sdk.Update) error {
 	var b strings.Builder
 	if w.asJSON {
 		line := changed{
-			Revision: u.Revision, Epoch: u.Epoch, Skipped: u.Skipped, Stale: u.Stale,
-			Entered: u.Entered, Left: u.Left,
+			Revision: u.Revision, Epoch: u.Epoch, Skipped: u.Skipped, Stale: staleOf(u.Stale),
+			Entered: u.Entered, Left: u.Left, Parts: partsOf(u, first),
 		}
 		if first {
 			all := rows(u.Rows)
@@ -211,6 +252,10 @@ func (w *watcher) print(u *sdk.Update) error {
 }
 
 func (w *watcher) printText(b *strings.Builder, u *sdk.Update, first, renamed bool) {
+	if u.Parts != nil {
+		printParts(b, u, first)
+		return
+	}
 	if first || renamed {
 		var names []string
 		for _, c := range w.columns {
@@ -221,16 +266,60 @@ func (w *watcher) printText(b *strings.Builder, u *sdk.Update, first, renamed bo
 	} else {
 		fmt.Fprintf(b, "# revision %d", u.Revision)
 	}
-	if u.Stale != nil {
-		b.WriteString(", stale: " + plainText(u.Stale.Message))
-	}
-	b.WriteByte('\n')
+	b.WriteString(staleText(u.Stale) + "\n")
 	if first {
 		printRows(b, "  ", u.Rows)
 		return
 	}
 	printRows(b, "- ", u.Left)
 	printRows(b, "+ ", u.Entered)
+}
+
+// printParts prints the named parts of a view: at first all, then those that changed.
+func printParts(b *strings.Builder, u *sdk.Update, first bool) {
+	if !first {
+		fmt.Fprintf(b, "# revision %d\n", u.Revision)
+	}
+	for i := range u.Parts {
+		p := &u.Parts[i]
+		switch {
+		case first:
+			var names []string
+			for _, c := range partColumns(u.Meta, p.Name) {
+				names = append(names, c.Name)
+			}
+			fmt.Fprintf(b, "# %s: %s at revision %d: %s%s\n", p.Name, strings.Join(names, "\t"),
+				u.Revision, counted(len(p.Rows), "row"), staleText(p.Stale))
+			printRows(b, "  ", p.Rows)
+		case len(p.Left) > 0 || len(p.Entered) > 0 || p.Stale != nil:
+			fmt.Fprintf(b, "# %s%s\n", p.Name, staleText(p.Stale))
+			printRows(b, "- ", p.Left)
+			printRows(b, "+ ", p.Entered)
+		}
+	}
+}
+
+// partColumns returns the columns of a part, none if the server does not tell.
+func partColumns(meta *frame.Meta, name string) []frame.Column {
+	if meta != nil {
+		for i := range meta.Parts {
+			if meta.Parts[i].Name == name {
+				return meta.Parts[i].Columns
+			}
+		}
+	}
+	return nil
+}
+
+// staleText says why rows are not exact, "" if they are.
+func staleText(s *frame.Stale) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Code == frame.StaleIncomplete:
+		return ", incomplete: " + plainText(s.Message)
+	}
+	return ", stale: " + plainText(s.Message)
 }
 
 // printRows prints a line for each row, whatever stands in its strings.

@@ -61,6 +61,36 @@ func TestWatchTextOfEveryKind(t *testing.T) {
 	}
 }
 
+func TestWatchOfNamedParts(t *testing.T) {
+	meta := &frame.Meta{Parts: []frame.Part{{Name: "x", Columns: ab}, {Name: "y", Columns: ab[:1]}}}
+	updates := []sdk.Update{
+		{Revision: 1, Epoch: "e", Meta: meta, Parts: []sdk.Part{
+			{Name: "x", Rows: []frame.Row{{"a", 0.5}}, Entered: []frame.Row{{"a", 0.5}}}, {Name: "y"},
+		}},
+		{Revision: 2, Epoch: "e", Meta: meta, Parts: []sdk.Part{
+			{Name: "x", Rows: []frame.Row{{"a", 0.5}}},
+			{
+				Name: "y", Rows: []frame.Row{{"n"}}, Entered: []frame.Row{{"n"}}, Left: []frame.Row{{"m"}},
+				Stale: &frame.Stale{Code: frame.StaleIncomplete, Message: "overflow"},
+			},
+		}},
+	}
+	got := printed(t, false, nil, updates...)
+	want := "# x: a\tb at revision 1: 1 row\n  a\t0.5\n# y: a at revision 1: 0 rows\n" +
+		"# revision 2\n# y, incomplete: overflow\n- m\n+ n\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	got = printed(t, true, nil, updates...)
+	want = `{"revision":1,"epoch":"e","rows":[],"entered":[],"left":[],"parts":{` +
+		`"x":{"rows":[["a",0.5]],"entered":[],"left":[]},"y":{"rows":[],"entered":[],"left":[]}}}` + "\n" +
+		`{"revision":2,"epoch":"e","entered":[],"left":[],"parts":{"x":{"entered":[],"left":[]},` +
+		`"y":{"entered":[["n"]],"left":[["m"]],"stale":{"code":"incomplete","message":"overflow"}}}}` + "\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestCellText(t *testing.T) {
 	for _, c := range []struct{ kind, cell, want string }{
 		{"int", `"9223372036854775807"`, "9223372036854775807"},

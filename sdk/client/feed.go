@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,6 +58,7 @@ type latest struct {
 	left     []frame.Row
 	skipped  bool
 	stale    *frame.Stale
+	parts    []Part // nil of a plain view
 	meta     *frame.Meta
 	live     bool
 	waiting  *Waiting // nil if live, or not yet asked for in vain
@@ -266,20 +268,47 @@ func (f *feed) publish(change frame.Change, meta *frame.Meta) {
 		left:     change.Left,
 		skipped:  change.Skipped,
 		stale:    f.state.Stale(),
+		parts:    f.parts(change),
 		meta:     meta,
 		live:     true,
 	}
 	same := len(change.Entered) == 0 && len(change.Left) == 0 &&
 		f.latest.revision == old.revision && f.latest.epoch == old.epoch &&
-		f.latest.stale == nil && old.stale == nil
+		f.latest.stale == nil && old.stale == nil &&
+		!slices.ContainsFunc(f.latest.parts, isNews) && !slices.ContainsFunc(old.parts, isStale)
 	if same && old.version > 0 {
-		f.latest.version = old.version
+		f.latest.version, f.latest.parts = old.version, old.parts
 		f.latest.entered, f.latest.left, f.latest.skipped = old.entered, old.left, old.skipped
 		return
 	}
 	for w := range f.watches {
 		w.notify() // has room for one and never waits
 	}
+}
+
+func isStale(p Part) bool { return p.Stale != nil }
+
+func isNews(p Part) bool { return len(p.Entered) > 0 || len(p.Left) > 0 || p.Stale != nil }
+
+// parts returns the named parts with what change did to them, nil of a plain view.
+func (f *feed) parts(change frame.Change) []Part {
+	var parts []Part
+	for _, name := range f.state.Names() {
+		if name != "" {
+			parts = append(parts, Part{
+				Name: name, Rows: f.state.UnitRows(name), Stale: f.state.UnitStale(name),
+			})
+		}
+	}
+	for _, u := range change.Units {
+		at := slices.IndexFunc(parts, func(p Part) bool { return p.Name == u.Name })
+		if at < 0 {
+			at = len(parts)
+			parts = append(parts, Part{Name: u.Name})
+		}
+		parts[at].Entered, parts[at].Left = u.Entered, u.Left
+	}
+	return parts
 }
 
 // wait notes that the key is asked for again because of err.

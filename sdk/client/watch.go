@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/heddle-live/heddle/sdk/frame"
@@ -21,9 +22,32 @@ type Update struct {
 	Skipped bool
 	// Stale says why Rows are only the last good ones; nil if they are exact.
 	Stale *frame.Stale
+	// Parts are the results of the view's named parts, all at Revision; nil if it has
+	// none. Rows, Entered, Left and Stale say nothing of such a view.
+	Parts []Part
 	// Meta is what the server says of the view, with the columns of Rows, which a
 	// new program may change. It is nil if the server does not tell.
 	Meta *frame.Meta
+}
+
+// Part returns the part called name, and an empty one if there is none.
+func (u *Update) Part(name string) Part {
+	for i := range u.Parts {
+		if u.Parts[i].Name == name {
+			return u.Parts[i]
+		}
+	}
+	return Part{}
+}
+
+// Part is the result of one named part of a view, as Update is of a plain one. A part
+// that is gone is told once, with the rows that Left.
+type Part struct {
+	Name    string
+	Rows    []frame.Row
+	Entered []frame.Row
+	Left    []frame.Row
+	Stale   *frame.Stale
 }
 
 // Watch is one watch of one key. All methods are safe for concurrent use, the
@@ -40,6 +64,7 @@ type Watch struct {
 	// What the loop over Updates has taken.
 	taken uint64
 	rows  []frame.Row
+	parts []Part
 }
 
 // Updates yields the result of the key, at first as soon as there is one, then
@@ -98,14 +123,37 @@ func (w *Watch) take() (Update, bool) {
 	}
 	u := Update{
 		Revision: l.revision, Epoch: l.epoch, Rows: l.rows, Stale: l.stale,
-		Entered: l.entered, Left: l.left, Skipped: l.skipped, Meta: l.meta,
+		Entered: l.entered, Left: l.left, Skipped: l.skipped, Meta: l.meta, Parts: l.parts,
 	}
 	if w.taken == 0 || l.version != w.taken+1 {
 		u.Entered, u.Left = difference(w.rows, l.rows)
+		u.Parts = partsSince(w.parts, l.parts)
 		u.Skipped = w.taken != 0
 	}
-	w.taken, w.rows = l.version, l.rows
+	w.taken, w.rows, w.parts = l.version, l.rows, l.parts
 	return u, true
+}
+
+// partsSince returns parts with what entered and left since the parts before.
+func partsSince(before, now []Part) []Part {
+	if now == nil && before == nil {
+		return nil
+	}
+	old := Update{Parts: before}
+	since := make([]Part, 0, len(now))
+	for _, p := range now {
+		p.Entered, p.Left = difference(old.Part(p.Name).Rows, p.Rows)
+		since = append(since, p)
+	}
+	there := func(name string) bool {
+		return slices.ContainsFunc(now, func(p Part) bool { return p.Name == name })
+	}
+	for _, p := range before {
+		if len(p.Rows) > 0 && !there(p.Name) {
+			since = append(since, Part{Name: p.Name, Left: p.Rows})
+		}
+	}
+	return since
 }
 
 // Current returns the newest result, with nothing entered or left, and false
@@ -114,6 +162,7 @@ func (w *Watch) Current() (Update, bool) {
 	l := w.feed.newest()
 	return Update{
 		Revision: l.revision, Epoch: l.epoch, Rows: l.rows, Stale: l.stale, Meta: l.meta,
+		Parts: partsSince(l.parts, l.parts),
 	}, l.version > 0
 }
 

@@ -1,8 +1,8 @@
 import { FrameError, parseFrame } from "./frame.js";
 import { backoffMs, type Gate, sleep } from "./pace.js";
-import { State } from "./state.js";
-import type { Closed, Meta, Row, Waiting } from "./types.js";
-import type { Update, Watch } from "./watch.js";
+import { State, type UnitChange } from "./state.js";
+import type { Closed, Meta, Waiting } from "./types.js";
+import type { Held, Part, Update, Watch } from "./watch.js";
 import { type Wire, WireError, type WireTrack } from "./wire.js";
 
 /** How long a subscription may stay without a snapshot, and how long a gap may last. */
@@ -49,6 +49,8 @@ const ended: Closed = { code: "lost", message: "the server ended the track" };
 /** The one subscription to a key that all its watches share, over all sessions. */
 export class Feed {
 	readonly state = new State();
+	/** The rows of the state; another map after each frame that was applied. */
+	held: Held = new Map();
 	meta: Meta | undefined;
 	live = false;
 	/** Why the key is being asked for again, undefined while it is live or waits for its first answer. */
@@ -96,7 +98,8 @@ export class Feed {
 	/** The state as an update, undefined before the first snapshot. */
 	current(): Update | undefined {
 		if (!this.state.held) return undefined;
-		return this.#update(this.state.rows(), [], false);
+		const units = [...this.held].map(([name, rows]) => ({ name, entered: rows, left: [] }));
+		return this.#update(units, false);
 	}
 
 	/** Subscribes on this session, again and again, until it has ended or the feed is stopped. */
@@ -187,22 +190,39 @@ export class Feed {
 
 	#apply(group: number, index: number, payload: Uint8Array): "applied" | "gap" | "other" | End {
 		const frame = parseFrame(payload, this.meta);
-		const before = this.state.rows();
+		const before = this.held;
 		const change = this.state.apply(group, index, frame);
 		if (change.outcome === "applied") {
-			const unit = change.units.find((u) => u.name === "");
+			this.held = new Map(this.state.names.map((name) => [name, this.state.rows(name)]));
 			this.waiting = undefined;
 			this.#setLive(true);
-			const update = this.#update(unit?.entered ?? [], unit?.left ?? [], change.skipped);
-			for (const watch of [...this.#watches]) watch.update(update, before);
+			const update = this.#update(change.units, change.skipped);
+			for (const watch of [...this.#watches]) watch.update(update, this.held, before);
 		}
 		if (change.closed !== undefined) return this.#ended(change.closed);
 		return change.outcome === "applied" || change.outcome === "gap" ? change.outcome : "other";
 	}
 
-	#update(entered: readonly Row[], left: readonly Row[], skipped: boolean): Update {
+	#update(units: readonly Pick<UnitChange, "name" | "entered" | "left">[], skipped: boolean): Update {
 		const { revision, epoch } = this.state;
-		return { rows: this.state.rows(), entered, left, revision, epoch, skipped, stale: this.state.stale() };
+		const parts = new Map<string, Part>();
+		for (const [name, rows] of this.held) {
+			if (name !== "") parts.set(name, { rows, entered: [], left: [], stale: this.state.stale(name) });
+		}
+		for (const { name, entered, left } of units) {
+			if (name !== "") parts.set(name, { rows: [], stale: undefined, ...parts.get(name), entered, left });
+		}
+		const plain = units.find((u) => u.name === "");
+		return {
+			rows: this.state.rows(),
+			entered: plain?.entered ?? [],
+			left: plain?.left ?? [],
+			revision,
+			epoch,
+			skipped,
+			stale: this.state.stale(),
+			parts,
+		};
 	}
 
 	/** Tells the watches that the key is asked for again, and why. */

@@ -16,7 +16,7 @@ export type { ClientStatus, ConnectOptions, WatchOptions } from "./client.js";
 export { joinKey, KeyError, keySegment, parseKeySegment } from "./key.js";
 export { compareRows } from "./order.js";
 export { Watch, WatchClosedError } from "./watch.js";
-export type { Update, WatchEvents, WatchStatus } from "./watch.js";
+export type { Part, Update, WatchEvents, WatchStatus } from "./watch.js";
 export type { Transport } from "./wire.js";
 export type {
 	CallOptions,

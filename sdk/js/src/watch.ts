@@ -18,7 +18,23 @@ export interface Update {
 	readonly skipped: boolean;
 	/** The rows are only the last good ones, and why. */
 	readonly stale: Stale | undefined;
+	/**
+	 * The results of the view's named parts, all at this revision; empty if it has none. The members
+	 * above say nothing of the rows of such a view. A part that is gone is told once, with what left.
+	 */
+	readonly parts: ReadonlyMap<string, Part>;
 }
+
+/** The result of one named part of a view, as an update is of a view without. */
+export interface Part {
+	readonly rows: readonly Row[];
+	readonly entered: readonly Row[];
+	readonly left: readonly Row[];
+	readonly stale: Stale | undefined;
+}
+
+/** What was held at some time: the rows of each part, or those of a plain view under "". */
+export type Held = ReadonlyMap<string, readonly Row[]>;
 
 /**
  * "waiting": no answer yet, or none any more: Watch.waiting tells why. The rows are the last ones
@@ -48,16 +64,25 @@ export class WatchClosedError extends Error {
 
 /** Gives one consumer its updates: what changed since the last one that it took. */
 export class Cursor {
-	#delivered: readonly Row[] = [];
+	#delivered: Held = new Map();
 	#started = false;
 
-	/** Returns u as this consumer sees it; before are the rows that u starts from. */
-	next(u: Update, before: readonly Row[]): Update {
+	/** Returns u, which has these rows, as this consumer sees it; before are those that u starts from. */
+	next(u: Update, rows: Held, before: Held): Update {
 		const direct = this.#started && this.#delivered === before;
 		this.#started = true;
 		const from = this.#delivered;
-		this.#delivered = u.rows;
-		return direct ? u : { ...u, ...difference(from, u.rows) };
+		this.#delivered = rows;
+		if (direct) return u;
+		const parts = new Map<string, Part>();
+		for (const [name, held] of from) {
+			if (name !== "" && !rows.has(name)) parts.set(name, { rows: [], entered: [], left: held, stale: undefined });
+		}
+		for (const [name, held] of rows) {
+			if (name === "") continue;
+			parts.set(name, { rows: held, ...difference(from.get(name) ?? [], held), stale: u.parts.get(name)?.stale });
+		}
+		return { ...u, ...difference(from.get("") ?? [], u.rows), parts };
 	}
 }
 
@@ -79,7 +104,7 @@ export class Watch implements AsyncIterable<Update> {
 		waiting: new Set(),
 		closed: new Set(),
 	};
-	readonly #cursors = new Set<(u: Update, before: readonly Row[]) => void>();
+	readonly #cursors = new Set<(u: Update, rows: Held, before: Held) => void>();
 	readonly #wakers = new Set<() => void>();
 	#closed: Closed | undefined;
 
@@ -96,16 +121,22 @@ export class Watch implements AsyncIterable<Update> {
 		return this.#feed.state.rows();
 	}
 
+	/** The rows of the view's named parts; empty before the first update, and for a view without. */
+	get parts(): ReadonlyMap<string, readonly Row[]> {
+		return new Map([...this.#feed.held].filter(([name]) => name !== ""));
+	}
+
 	/** The commit at which the rows are exact, undefined before the first update. */
 	get revision(): number | undefined {
 		return this.#feed.state.held ? this.#feed.state.revision : undefined;
 	}
 
+	/** Why the rows of a view without named parts are only the last good ones. */
 	get stale(): Stale | undefined {
 		return this.#feed.state.stale();
 	}
 
-	/** Columns of the rows, undefined before the first update or if the server does not tell. */
+	/** Columns of the rows, undefined before the first update or if the server does not tell; meta has those of parts. */
 	get columns(): readonly Column[] | undefined {
 		return this.#feed.meta?.columns;
 	}
@@ -143,14 +174,14 @@ export class Watch implements AsyncIterable<Update> {
 		}
 		const cursor = new Cursor();
 		let primed = false;
-		const deliver = (u: Update, before: readonly Row[]) => {
+		const deliver = (u: Update, rows: Held, before: Held) => {
 			primed = true;
-			(fn as (u: Update) => void)(cursor.next(u, before));
+			(fn as (u: Update) => void)(cursor.next(u, rows, before));
 		};
 		this.#cursors.add(deliver);
 		queueMicrotask(() => {
 			const u = this.#feed.current();
-			if (!primed && u !== undefined && this.#cursors.has(deliver)) deliver(u, []);
+			if (!primed && u !== undefined && this.#cursors.has(deliver)) deliver(u, this.#feed.held, new Map());
 		});
 		return () => this.#cursors.delete(deliver);
 	}
@@ -163,13 +194,17 @@ export class Watch implements AsyncIterable<Update> {
 	async *[Symbol.asyncIterator](): AsyncGenerator<Update, void, undefined> {
 		const cursor = new Cursor();
 		const first = this.#feed.current();
-		let pending: { u: Update; before: readonly Row[] } | undefined = first && { u: first, before: [] };
+		let pending: { u: Update; rows: Held; before: Held } | undefined = first && {
+			u: first,
+			rows: this.#feed.held,
+			before: new Map(),
+		};
 		let wake = () => {};
-		const deliver = (u: Update, before: readonly Row[]) => {
+		const deliver = (u: Update, rows: Held, before: Held) => {
 			// Updates that meet here become one: from where the first began, with the newest rows.
 			pending = pending
-				? { u: { ...u, skipped: true }, before: [] }
-				: { u, before };
+				? { u: { ...u, skipped: true }, rows, before: new Map() }
+				: { u, rows, before };
 			wake();
 		};
 		const waker = () => wake();
@@ -178,9 +213,9 @@ export class Watch implements AsyncIterable<Update> {
 		try {
 			for (;;) {
 				if (pending !== undefined) {
-					const { u, before } = pending;
+					const { u, rows, before } = pending;
 					pending = undefined;
-					yield cursor.next(u, before);
+					yield cursor.next(u, rows, before);
 				} else if (this.#closed !== undefined) {
 					if (this.#closed.code === "client") return;
 					throw new WatchClosedError(this.#closed);
@@ -195,8 +230,8 @@ export class Watch implements AsyncIterable<Update> {
 	}
 
 	/** Called by the feed. */
-	update(u: Update, before: readonly Row[]): void {
-		for (const deliver of [...this.#cursors]) guarded(() => deliver(u, before));
+	update(u: Update, rows: Held, before: Held): void {
+		for (const deliver of [...this.#cursors]) guarded(() => deliver(u, rows, before));
 	}
 
 	/** Called by the feed. */

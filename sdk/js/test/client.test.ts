@@ -368,3 +368,45 @@ test("delays double, are jittered and bounded", () => {
 		assert.ok(delay >= full / 2 && delay <= full, `attempt ${attempt}: ${delay}`);
 	}
 });
+
+test("named parts: one update for all, at one revision", async (t) => {
+	const { client, wires, pass } = await start(t);
+	const watch = client.watch("g", "page", 7);
+	const heard: Update[] = [];
+	watch.on("update", (u) => heard.push(u));
+	await pass(0);
+	const track = (wires[0] as FakeWire).rows()[0] as FakeTrack;
+	const send = async (group: number, revision: number, parts: object, more: object) => {
+		track.send(group, { revision, epoch: "e", schema: 1, parts, ...more });
+		await pass(0);
+	};
+	const told = (u: Update | undefined) =>
+		[...(u?.parts ?? [])].map(([name, p]) => [name, p.rows, p.entered, p.left, p.stale?.code]);
+
+	await send(1, 1, { a: { snapshot: [[1], [2]] }, b: { snapshot: [] } }, { last: true });
+	assert.deepEqual(told(heard[0]), [["a", [[1], [2]], [[1], [2]], [], undefined], ["b", [], [], [], undefined]]);
+	assert.deepEqual([heard[0]?.rows, [...watch.parts.keys()]], [[], ["a", "b"]]);
+
+	const loop = watch[Symbol.asyncIterator]();
+	const first = await loop.next();
+	assert.deepEqual(told(first.value as Update), told(heard[0]));
+
+	track.send(1, { revision: 2, epoch: "e", schema: 1, parts: { b: { insert: [[9]] } }, base: 1 }, 1);
+	await pass(0);
+	assert.deepEqual(told(heard[1]), [["a", [[1], [2]], [], [], undefined], ["b", [[9]], [[9]], [], undefined]]);
+
+	const stale = { code: "incomplete", message: "x" };
+	track.send(1, { revision: 3, epoch: "e", schema: 1, parts: { a: { insert: [[3]], retract: [[1]], stale } }, base: 2 }, 2);
+	await pass(0);
+	assert.deepEqual(told(heard[2]), [["a", [[2], [3]], [[3]], [[1]], "incomplete"], ["b", [[9]], [], [], undefined]]);
+
+	// The loop did not keep up: one difference.
+	const both = await loop.next();
+	assert.deepEqual(told(both.value as Update), [["a", [[2], [3]], [[3]], [[1]], "incomplete"], ["b", [[9]], [[9]], [], undefined]]);
+
+	// A part that is gone leaves with its rows.
+	await send(2, 4, { a: { snapshot: [[2], [3]] } }, { last: true });
+	assert.deepEqual(told(heard[3]), [["a", [[2], [3]], [], [], undefined], ["b", [], [], [[9]], undefined]]);
+	assert.deepEqual([...watch.parts], [["a", [[2], [3]]]]);
+	watch.close();
+});
