@@ -94,6 +94,14 @@ func viewRoutes() []route {
 				"somebody watches, with the first of those rows. They go when the cause goes.",
 			status: 200, answer: ErrorList{}, problems: []int{404, 429, 503},
 			curl: "/v1/graphs/shop/errors", handle: (*API).listErrors,
+		}, {
+			method: "GET", path: "/v1/graphs/{graph}/explain/{name}", id: "explain", tag: "Views",
+			summary: "Explain a plan",
+			description: "How a view, the rules of a relation, or what reads the facts of one " +
+				"are evaluated: sets, indexes, steps, and what was done to the rules.",
+			flags:  []flag{profileFlag},
+			status: 200, answer: planAnswer{}, problems: []int{400, 404, 429, 503},
+			curl: "/v1/graphs/shop/explain/links", handle: (*API).explainPlan,
 		},
 	}
 }

@@ -231,6 +231,11 @@ var successes = []struct {
 		`{"revision":0,"query":"?edge(1, Y)","rows":0,"text":"?edge(1, Y) has no row\n└ there is no fact edge(1, Y)\n",` +
 			`"absent":[{"row":[],"failures":[{"kind":"head","text":"there is no fact edge(1, Y)","matches":1}]}]}`,
 	},
+	{
+		"GET", "/v1/graphs/shop/explain/links?profile_ms=5", "", "", 200,
+		`{"revision":0,"of":"links","kind":"view","watched_keys":1,"profiled":true,"text":"view links, 1 watched key\n",` +
+			`"sets":[],"indexes":[],"rules":[],"notes":[]}`,
+	},
 	{"GET", "/livez", "", "", 200, `{"status":"live"}`},
 	{"GET", "/readyz", "", "", 200, `{"status":"ready"}`},
 	{"GET", "/metrics", "", "", 200, ""},

@@ -44,6 +44,10 @@ type Service interface {
 	Why(ctx context.Context, graph string, q *analysis.Query, params []value.Value,
 		opt WhyOptions) (WhyResult, error)
 
+	// Explain tells how a view or relation is evaluated, with a profile after counting
+	// for that long. The error may wrap engine.ErrUnknownRelation.
+	Explain(ctx context.Context, graph, name string, profile time.Duration) (
+		ExplainResult, error)
 	// Errors lists what a graph's rules cannot compute now.
 	Errors(ctx context.Context, graph string) (ErrorList, error)
 	// Families lists a graph's families, in the order of the program's views.

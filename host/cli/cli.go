@@ -99,11 +99,12 @@ type exitCoder interface {
 }
 
 // NewClientCommands returns the commands apply, write, load, query, watch, call,
-// test, errors, why and why-not.
+// test, errors, why, why-not and explain.
 func NewClientCommands() []*cobra.Command {
 	return []*cobra.Command{
 		applyCommand(), writeCommand(), loadCommand(), queryCommand(), watchCommand(),
 		callCommand(), testCommand(), errorsCommand(), whyCommand(), whyNotCommand(),
+		explainPlanCommand(),
 	}
 }
 
