@@ -23,6 +23,8 @@ type clause struct {
 	aggregates  bool
 	early, late []filter
 	given       []cover // what covers atoms before the body begins
+	// outside is what others ask for, if demand is what the clause reaches by itself.
+	outside atom
 }
 
 // rewriter makes the rules of one clause.
@@ -42,6 +44,7 @@ type rewriter struct {
 	// well: the demand or what the stage before derived, atoms, and negations
 	// that no demand can lead back to. later holds the other negations.
 	literals, later []atom
+	before          []cover // what covers atoms before the present stage
 }
 
 func (t *transformer) clause(c clause) error {
@@ -50,7 +53,10 @@ func (t *transformer) clause(c clause) error {
 	w := &rewriter{
 		transformer: t, clause: c, stages: stagesOf(c.body, c.parameters),
 		bound:    make(boundSet, len(c.body.Variables)),
-		literals: []atom{c.demand},
+		literals: []atom{c.demand}, before: c.given,
+	}
+	if w.outside.predicate == nil {
+		w.outside = w.demand
 	}
 	if err := w.translate(); err != nil {
 		return err
@@ -131,8 +137,15 @@ func (w *rewriter) stage(s int) {
 // predicate of its rows.
 func (w *rewriter) ask(id analysis.RelationID, terms []operand, negated bool) *predicate {
 	p := pattern{relation: id, bound: boundColumns(terms, w.bound)}
+	body := w.literals
+	if w.levels[id] == outer {
+		asked := make(boundSet, len(w.bound))
+		asked.bind(w.outside)
+		p.bound = boundColumns(terms, asked)
+		body = []atom{w.outside}
+	}
 	// A negation must not read more than it has to where that may close a cycle.
-	if rows := w.covered(p, terms); rows != nil && !(negated && w.levels[id] == early) {
+	if rows := w.covered(p, terms); rows != nil && !(negated && w.levels[id] > 0) {
 		return rows
 	}
 	if w.free && w.prepared.components[id] == w.group {
@@ -141,11 +154,17 @@ func (w *rewriter) ask(id analysis.RelationID, terms []operand, negated bool) *p
 	d, p := w.demandFor(p)
 	if w.levels[id] != whole {
 		asked := boundTerms(terms, p.bound)
-		w.asks(p, asked)
-		w.addRule(&rule{
+		r := &rule{
 			clause: w.name, head: atom{predicate: d.demand, terms: asked},
-			body: w.literals, filters: w.known(), registers: len(w.bound),
-		})
+			body: body, registers: len(w.bound),
+		}
+		if w.levels[id] == outer {
+			w.asks(p, asked, w.given)
+		} else {
+			w.asks(p, asked, w.covers())
+			r.filters = w.known()
+		}
+		w.addRule(r)
 	}
 	return d.rows
 }
@@ -230,7 +249,7 @@ func (w *rewriter) cut(s int) {
 			}
 		}
 	}
-	w.given = known
+	w.before = known
 	for i, f := range w.filters {
 		w.filtersUsed[i] = w.filtersUsed[i] || w.bound.has(f.left) && w.bound.has(f.right)
 	}

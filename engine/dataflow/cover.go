@@ -87,7 +87,7 @@ func (w *rewriter) covers() []cover {
 			out = append(out, cover{pattern: p, terms: boundTerms(a.terms, p.bound)})
 		}
 	}
-	return append(out, w.given...)
+	return append(out, w.before...)
 }
 
 // covered returns the predicate whose rows cover an atom at this place, or nil.
@@ -124,10 +124,10 @@ next:
 	return out
 }
 
-// asks notes that a rule with the present literals asks for a pattern; terms are those
-// of the demand.
-func (w *rewriter) asks(p pattern, terms []operand) {
-	covers := project(w.covers(), terms)
+// asks notes that a rule asks for a pattern, and what covers atoms where that rule
+// holds; terms are those of the demand.
+func (w *rewriter) asks(p pattern, terms []operand, covers []cover) {
+	covers = project(covers, terms)
 	known, ok := w.coverings[p]
 	if !ok {
 		for _, c := range covers {

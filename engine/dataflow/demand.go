@@ -87,6 +87,7 @@ func transform(c Config) (*transformer, error) {
 			continue
 		}
 		if t.isStratified(attempt) {
+			t.noteWholes()
 			return t, nil
 		}
 		attempt++

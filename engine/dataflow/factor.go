@@ -140,7 +140,7 @@ func (t *transformer) factored(p pattern, d demanded) error {
 		registers: len(seed),
 	})
 	for _, i := range t.prepared.clauses[p.relation] {
-		if err := f.clause(i, d.rows); err != nil {
+		if err := f.clause(i, d); err != nil {
 			return err
 		}
 	}
@@ -191,7 +191,7 @@ func (f *factoring) atom(from, to []operand) atom {
 }
 
 // clause adds the rules of one clause.
-func (f *factoring) clause(i int, rows *predicate) error {
+func (f *factoring) clause(i int, d demanded) error {
 	r := &f.program.Rules[i]
 	head, err := f.operands(r.Head.Terms)
 	if err != nil {
@@ -216,11 +216,12 @@ func (f *factoring) clause(i int, rows *predicate) error {
 	}
 	c := clause{
 		name: Clause{Rule: i, Goal: -1}, demand: f.atom(from, now), body: &body,
-		group: f.prepared.components[f.pattern.relation],
+		outside: atom{predicate: d.demand, terms: from},
+		group:   f.prepared.components[f.pattern.relation],
 	}
 	recursive, _ := f.recursion(r)
 	if recursive < 0 {
-		c.head = atom{predicate: rows, terms: head}
+		c.head = atom{predicate: d.rows, terms: head}
 		return f.transformer.clause(c)
 	}
 	next, err := f.operands(body.Atoms[recursive].Terms)

@@ -18,6 +18,8 @@ const (
 	_ level = iota
 	// As soon as its variables are bound.
 	early
+	// By what its reader is asked for, and not by what the body finds.
+	outer
 	// All of it and of what it reads, as long as any key is watched that
 	// leads there. Nothing of that depends on any demand but the goals' own, so
 	// that the program's own stratification is all that counts.
@@ -26,7 +28,7 @@ const (
 
 // attemptsMax bounds how often precision is given up bit by bit; then every
 // relation that is negated or aggregated is taken whole.
-const attemptsMax = 6
+const attemptsMax = 8
 
 // isStratified tells whether no cycle of the rules leads through a negation or an
 // aggregate, and otherwise lowers the precision of the relations that are to blame.
@@ -63,7 +65,12 @@ func (t *transformer) isStratified(attempt int) bool {
 	}
 	for _, r := range blamed {
 		if r.strict {
-			t.lower(r.head.predicate.of, whole)
+			of := r.head.predicate.of
+			if attempt == attemptsMax || of >= 0 && t.levels[of] == outer {
+				t.lower(of, whole)
+			} else {
+				t.lower(of, outer)
+			}
 			continue
 		}
 		for _, a := range r.body {
@@ -134,6 +141,16 @@ func (t *transformer) demandWhole(demand *predicate, id analysis.RelationID,
 			clause: Clause{Rule: -1, Goal: i}, head: atom{predicate: demand},
 			body: []atom{from}, registers: len(q.Parameters),
 		})
+	}
+}
+
+// noteWholes gives relations whose readers are asked for no column of theirs the level
+// that they have in effect.
+func (t *transformer) noteWholes() {
+	for id, l := range t.levels {
+		if _, ok := t.patterns[pattern{relation: analysis.RelationID(id)}]; ok && l == outer {
+			t.levels[id] = whole
+		}
 	}
 }
 
