@@ -42,11 +42,11 @@ view all_size($p: string) := ?size($p, N, KiB)
 
 const (
 	debianKeys    = 100
-	debianChanges = 15
+	debianChanges = 30
 )
 
 // debianHubs are what very many packages need.
-var debianHubs = []string{"libc6", "zlib1g", "perl:any", "python3"}
+var debianHubs = []string{"libc6", "libgcc-s1", "zlib1g", "perl:any", "python3", "libstdc++6"}
 
 type names map[string]map[string]bool
 
