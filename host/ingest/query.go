@@ -30,7 +30,8 @@ type QueryResult struct {
 }
 
 // Query answers q in the loop, within the loop's step limit: a short one between two
-// batches, a longer one in slices, as of the revision at which it began. Errors: those of Transact, ErrDeadline, and the engine's.
+// batches, a longer one in slices, as of the revision at which it began. Errors: those
+// of Transact, ErrDeadline, and the engine's.
 func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Value,
 	opt QueryOptions,
 ) (QueryResult, error) {
