@@ -69,8 +69,8 @@ func shapes() []shape {
 		}}, out...)
 	}
 	return append(out, shape{
-		name: "random-5-right-linear", program: rightProgram, edges: randomEdges(5), source: spread,
-		changes: 1000, perRow: true, timesFaster: 100,
+		name: "random-5-right-linear", program: rightProgram, edges: randomEdges(5),
+		source: spread, changes: 1000, perRow: true, timesFaster: 100,
 	})
 }
 

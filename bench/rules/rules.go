@@ -59,7 +59,7 @@ type bench struct {
 func specs() []spec {
 	return slices.Concat(
 		writeSpecs(), readSpecs(), recursionSpecs(), negationSpecs(), aggregateSpecs(),
-		scanSpecs(), loadSpecs(), growthSpecs(), loopSpecs(),
+		scanSpecs(), churnSpecs(), loadSpecs(), growthSpecs(), loopSpecs(),
 	)
 }
 
@@ -173,7 +173,7 @@ type series struct {
 	samples  []time.Duration
 	p50, p99 []float64
 	mean     []float64
-	max      []float64
+	longest  []float64
 }
 
 // since adds the time since an operation began.
@@ -191,7 +191,7 @@ func (s *series) end() {
 	s.mean = append(s.mean, micros(sum)/float64(len(s.samples)))
 	s.p50 = append(s.p50, micros(report.Percentile(s.samples, 0.5)))
 	s.p99 = append(s.p99, micros(report.Percentile(s.samples, 0.99)))
-	s.max = append(s.max, micros(report.Percentile(s.samples, 1)))
+	s.longest = append(s.longest, micros(report.Percentile(s.samples, 1)))
 	s.samples = s.samples[:0]
 }
 

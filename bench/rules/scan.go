@@ -17,7 +17,8 @@ const (
 func scanSpecs() []spec {
 	const method = "A write each 10 us, whether the one before is done or not, and between " +
 		"them a query on a pinned revision in turns of 30 us, on one goroutine as in a server. " +
-		"A write's time counts from when it was due. alone: the same without a query. "
+		"A write's time counts from when it was due. alone: the same without a query. turn: " +
+		"what a turn of the query took. "
 	return []spec{
 		{
 			name:   "scan/filter",
@@ -49,7 +50,7 @@ func measureScan(b *bench, text string) error {
 	writer := &toggler{g: g, random: newRandom(19), node: func(r *rand.Rand) int {
 		return r.IntN(nodes)
 	}}
-	var beside, alone series
+	var beside, alone, turns series
 	var seconds, writes []float64
 	err = b.runs(func() error {
 		want, err := g.Query(query, nil, engine.QueryOptions{})
@@ -66,7 +67,10 @@ func measureScan(b *bench, text string) error {
 		}
 		began := time.Now()
 		if err := scanBeside(writer, &beside, func() bool {
-			return scan.Step(scanTurn.Nanoseconds())
+			begins := time.Now()
+			done := scan.Step(scanTurn.Nanoseconds())
+			turns.since(begins)
+			return done
 		}); err != nil {
 			return err
 		}
@@ -87,10 +91,13 @@ func measureScan(b *bench, text string) error {
 		err = scanBeside(writer, &alone, func() bool { return !time.Now().Before(until) })
 		beside.end()
 		alone.end()
+		turns.end()
 		return err
 	})
 	beside.report(b.cell, "write_us")
 	alone.report(b.cell, "alone_us")
+	turns.report(b.cell, "turn_us")
+	b.cell.Measured("longest_turn_us", turns.longest)
 	b.cell.Measured("scan_s", seconds)
 	b.cell.Measured("writes_per_second", writes)
 	b.cell.AtMost("write_us_p99", 100)
