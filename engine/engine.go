@@ -50,7 +50,7 @@ type Engine struct {
 	limits    Limits
 	prepared  *dataflow.Prepared
 	network   *dataflow.Network
-	profiled  *dataflow.Network // the network whose plans are counted, or nil
+	profiled  *dataflow.Network    // the network whose plans are counted, or nil
 	tables    []*relation.Relation // of base relations, by RelationID
 	relations map[string]analysis.RelationID
 	families  []*family // by the number of their view in program

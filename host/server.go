@@ -154,7 +154,7 @@ func (s *Server) loopConfig() ingest.Config {
 		QueueTransactions: s.cfg.QueueTransactions, BatchTransactions: s.cfg.BatchTransactions,
 		JournalRecords: uint64(s.cfg.JournalRecords), QuerySteps: uint64(s.cfg.QuerySteps),
 		ConditionSteps: uint64(s.cfg.WatchSteps),
-		PinAge: s.cfg.QueryDeadline,
+		PinAge:         s.cfg.QueryDeadline,
 		Limits: engine.Limits{
 			CommitRows: uint64(s.cfg.CommitRows), GraphRows: uint64(s.cfg.GraphRows),
 		},
