@@ -4,9 +4,10 @@
 // that measures a write loop with its journal, which belongs to the host.
 //
 // Every cell repeats what it measures several times and states the median over these
-// runs, and the spread. A sample is one operation by the wall clock, so that the
-// figures hold what the clock itself costs, which the report says; where that would
-// matter, cells compare two series of samples.
+// runs, and the spread. A sample is one operation: by the wall clock if it is short,
+// so that figures hold what the clock itself costs, which the report says, or by the
+// processor time of its thread if it may be long. Where the clock would matter, cells
+// compare two series of samples.
 package rules
 
 import (
@@ -101,8 +102,12 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 	if unknown != "" {
 		return nil, fmt.Errorf("no cell is called %s", unknown)
 	}
+	// The processor time of a sample is that of its thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	r := report.New("engine", map[string]any{
-		"edges": o.Edges, "runs": o.Runs, "quick": o.Quick, "clock_ns": clockNanos(),
+		"edges": o.Edges, "runs": o.Runs, "quick": o.Quick,
+		"clock_ns": clockNanos(), "thread_clock_ns": threadClockNanos(),
 	})
 	r.List = true
 	b := &bench{ctx: ctx, options: o}
@@ -214,6 +219,16 @@ func by(a, b []float64, f func(a, b float64) float64) []float64 {
 
 func quotient(a, b float64) float64   { return a / max(b, 1e-9) }
 func difference(a, b float64) float64 { return a - b }
+
+// threadClockNanos is the same of the thread's clock.
+func threadClockNanos() int64 {
+	var s []time.Duration
+	for range 1000 {
+		began := threadTime()
+		s = append(s, threadTime()-began)
+	}
+	return report.Percentile(s, 0.5).Nanoseconds()
+}
 
 // clockNanos is what a pair of clock readings takes, which every sample holds.
 func clockNanos() int64 {
