@@ -75,7 +75,7 @@ func (e *Engine) Apply(revision uint64, ops []analysis.Op) (inserted, deleted in
 func (e *Engine) change(ops []analysis.Op) {
 	cells := e.cells
 	for i := range ops {
-		id := e.relations[ops[i].Relation]
+		id := e.targets[i]
 		row := cells[:len(ops[i].Row):len(ops[i].Row)]
 		cells = cells[len(row):]
 		switch {
@@ -86,14 +86,15 @@ func (e *Engine) change(ops []analysis.Op) {
 		}
 	}
 	if cap(e.cells) > scratchKept {
-		e.cells, e.skip = nil, nil
+		e.cells, e.skip, e.targets = nil, nil, nil
 	}
 }
 
 // internOps turns the rows of ops into e.cells, one after the other, and notes in
-// e.skip the deletions of rows that hold a value the graph has never seen.
+// e.skip the deletions of rows that hold a value the graph has never seen, and in
+// e.targets the relations.
 func (e *Engine) internOps(ops []analysis.Op) error {
-	e.cells, e.skip = e.cells[:0], e.skip[:0]
+	e.cells, e.skip, e.targets = e.cells[:0], e.skip[:0], e.targets[:0]
 	for i := range ops {
 		op := &ops[i]
 		id, ok := e.relations[op.Relation]
@@ -118,7 +119,7 @@ func (e *Engine) internOps(ops []analysis.Op) error {
 		if !op.Delete && e.tables[id].Room() < len(ops) {
 			return fmt.Errorf("relation %q: %w", op.Relation, ErrFull)
 		}
-		e.skip = append(e.skip, skip)
+		e.skip, e.targets = append(e.skip, skip), append(e.targets, id)
 	}
 	return nil
 }

@@ -80,6 +80,7 @@ type Engine struct {
 	// Scratch that is used again by each call.
 	cells   []value.ID
 	skip    []bool
+	targets []analysis.RelationID
 	changed []relation.RowID
 	present []value.ID
 	changes []Change

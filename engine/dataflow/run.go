@@ -26,34 +26,26 @@ const (
 // what is right of it without, never negative ones.
 func (n *Network) read(p *predicate, id relation.RowID, sign int) {
 	n.started = place{p, id}
-	if sign > 0 {
-		for _, pl := range p.readers {
-			if n.readBy(pl, sign); n.stop {
-				return
-			}
-		}
-		return
+	at, step := 0, 1
+	if sign < 0 {
+		at, step = len(p.readers)-1, -1
 	}
-	for i := len(p.readers) - 1; i >= 0; i-- {
-		if n.readBy(p.readers[i], sign); n.stop {
+	for ; at >= 0 && at < len(p.readers); at += step {
+		pl := p.readers[at]
+		if !n.begin(pl, p.table.Row(id)) {
+			continue
+		}
+		n.sign = sign
+		if pl.flips != (n.undoing != 0) {
+			n.sign = -sign
+		}
+		if pl.other != nil && n.isLonger(&pl.steps[pl.first], pl.driver.table.Len()) {
+			n.plan = pl.other
+		}
+		if n.run(0); n.stop {
 			return
 		}
 	}
-}
-
-// readBy runs one plan from the row in n.started.
-func (n *Network) readBy(pl *plan, sign int) {
-	if !n.begin(pl, n.started.predicate.table.Row(n.started.row)) {
-		return
-	}
-	if pl.flips != (n.undoing != 0) {
-		sign = -sign
-	}
-	n.sign = sign
-	if pl.other != nil && n.isLonger(&pl.steps[pl.first], pl.driver.table.Len()) {
-		n.plan = pl.other
-	}
-	n.run(0)
 }
 
 // begin loads the row that a plan starts from and reports whether it matches.

@@ -48,26 +48,19 @@ func (n *Network) settleAll() {
 	for len(n.work) > 0 && !n.stop {
 		c := n.popWork()
 		c.queued = false
-		if c.recursive {
+		switch p := c.members[0]; {
+		case c.recursive:
 			n.settleRecursive(c)
-		} else {
-			n.settleOne(c.members[0])
+		case p.aggregation != nil:
+			n.settleGroups(p)
+		case p.window != nil:
+			n.settleWindow(p)
+		default:
+			n.settleCounted(p)
 		}
 		if n.stop {
 			n.schedule(c)
 		}
-	}
-}
-
-// settleOne settles the predicate of a component that is not recursive.
-func (n *Network) settleOne(p *predicate) {
-	switch {
-	case p.aggregation != nil:
-		n.settleGroups(p)
-	case p.window != nil:
-		n.settleWindow(p)
-	default:
-		n.settleCounted(p)
 	}
 }
 
