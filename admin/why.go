@@ -220,7 +220,8 @@ func whyOf(r *WhyResult, text string) *whyAnswer {
 			Matches: n.Matches, AtLeast: n.AtLeast,
 		}
 		if n.Clause.Rule >= 0 {
-			node.Rule, node.Line, node.Column = n.Clause.Text, n.Clause.Pos.Line, n.Clause.Pos.Column
+			node.Rule = n.Clause.Text
+			node.Line, node.Column = n.Clause.Pos.Line, n.Clause.Pos.Column
 		}
 		if n.Because != nil {
 			node.Match = matchOf(&n.Match)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/heddle-live/heddle/engine/analysis"
@@ -209,7 +208,8 @@ func (p *Plan) writePlan(b *strings.Builder, x *dataflow.PlanInfo, indent, title
 		b.WriteByte('\n')
 	}
 	if x.Instead != nil {
-		p.writePlan(b, x.Instead, indent+"  ", "instead, where "+x.Driver+" has fewer rows than that")
+		p.writePlan(b, x.Instead, indent+"  ",
+			"instead, where "+x.Driver+" has fewer rows than that")
 	}
 }
 
@@ -219,7 +219,7 @@ func writeTable(b *strings.Builder, title string, rows [][]string) {
 		return
 	}
 	b.WriteString(title)
-	widths := make([]int, len(slices.MaxFunc(rows, func(x, y []string) int { return len(x) - len(y) })))
+	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
 			widths[i] = max(widths[i], len(cell))

@@ -22,7 +22,8 @@ func (x *explainer) notes() {
 		relation := analysis.RelationID(id)
 		switch reason := n.prepared.keeps(relation); {
 		case reason == "":
-			add("%s is unfolded into the rules that read it: each of its rows has one derivation", r.Name)
+			add("%s is unfolded into the rules that read it: each of its rows has one derivation",
+				r.Name)
 		default:
 			add("%s is not unfolded: %s", r.Name, reason)
 		}
@@ -50,7 +51,8 @@ func (x *explainer) patternsOf(id analysis.RelationID) []pattern {
 		}
 	}
 	slices.SortFunc(out, func(a, b pattern) int {
-		return strings.Compare(x.names[x.network.patterns[a].rows], x.names[x.network.patterns[b].rows])
+		rows := x.network.patterns
+		return strings.Compare(x.names[rows[a].rows], x.names[rows[b].rows])
 	})
 	return out
 }
@@ -124,7 +126,8 @@ func (u *Prepared) keeps(id analysis.RelationID) string {
 				if name == "" {
 					name = "_"
 				}
-				return "its head leaves out " + name + ", so that a row may have several derivations"
+				return "its head leaves out " + name +
+					", so that a row may have several derivations"
 			}
 		}
 	}

@@ -157,6 +157,9 @@ func (n *Network) dropSuspects(c *component) {
 // tryCandidates lets those candidates enter that still have a derivation. The rows
 // that gain by it may become candidates in turn.
 func (n *Network) tryCandidates(c *component) {
+	if n.transient {
+		n.dropUnderived(c)
+	}
 	done, round := 0, 0
 	for ; done < len(c.candidates) && !n.stop; done++ {
 		if done == round && n.transient {
@@ -174,6 +177,22 @@ func (n *Network) tryCandidates(c *component) {
 		n.dropIfIdle(p.predicate, p.row)
 	}
 	c.candidates = rest(c.candidates, done)
+}
+
+// dropUnderived forgets the candidates whose derivations have gone again, since what
+// they negate was settled after their other premises. They would enter in the round
+// in which they gain another.
+func (n *Network) dropUnderived(c *component) {
+	kept := c.candidates[:0]
+	for _, p := range c.candidates {
+		if loadSupport(p.predicate.table, p.row).all > 0 {
+			kept = append(kept, p)
+			continue
+		}
+		p.predicate.table.ClearFlags(p.row, queued)
+		n.dropIfIdle(p.predicate, p.row)
+	}
+	c.candidates = kept
 }
 
 // enterIfDerived makes an invisible row visible if it has a derivation, under a new

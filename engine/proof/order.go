@@ -232,7 +232,8 @@ func bound(b *analysis.Body, vars, out []int) *analysis.Query {
 		q.Columns = append(q.Columns, columnOf(b.Variables[v]))
 	}
 	for _, a := range b.Atoms {
-		q.Body.Atoms = append(q.Body.Atoms, analysis.Atom{Relation: a.Relation, Terms: terms(a.Terms)})
+		q.Body.Atoms = append(q.Body.Atoms,
+			analysis.Atom{Relation: a.Relation, Terms: terms(a.Terms)})
 	}
 	for _, a := range b.Negations {
 		q.Body.Negations = append(q.Body.Negations,
@@ -251,5 +252,5 @@ func bound(b *analysis.Body, vars, out []int) *analysis.Query {
 }
 
 func columnOf(v analysis.Variable) analysis.Column {
-	return analysis.Column{Name: v.Name, Type: v.Type, Nullable: v.Nullable}
+	return analysis.Column(v)
 }

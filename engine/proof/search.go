@@ -58,10 +58,11 @@ func (s *search) run(at int) bool {
 		return s.atom(at, l.Index)
 	case Negation:
 		a, none := s.body.Negations[l.Index], true
-		s.trace.Match(a.Relation, pattern(a, s.binding), func(row []value.Value, _ dataflow.Age) bool {
-			none = !agree(a.Terms, row)
-			return none
-		})
+		s.trace.Match(a.Relation, pattern(a, s.binding),
+			func(row []value.Value, _ dataflow.Age) bool {
+				none = !agree(a.Terms, row)
+				return none
+			})
 		return !none || s.run(at+1)
 	case Comparison:
 		return !holds(s.body.Comparisons[l.Index], s.binding) || s.run(at+1)
@@ -102,7 +103,7 @@ func (s *search) atom(at, index int) bool {
 		}
 	}
 	more := true
-	s.trace.Match(a.Relation, pattern(a, s.binding), func(row []value.Value, age dataflow.Age) bool {
+	found := func(row []value.Value, age dataflow.Age) bool {
 		if age.Compare(s.limit) >= 0 || !agree(a.Terms, row) {
 			return true
 		}
@@ -115,7 +116,8 @@ func (s *search) atom(at, index int) bool {
 			s.binding[a.Terms[c].Var] = value.Value{}
 		}
 		return more
-	})
+	}
+	s.trace.Match(a.Relation, pattern(a, s.binding), found)
 	return more
 }
 
@@ -136,7 +138,9 @@ func (s *search) instance() *instance {
 // best returns the match of a body that extends a binding, from rows older than
 // limit: that of the oldest rows, and among equals the one with the smallest values.
 // Of very many matches it looks at some only.
-func (p *prover) best(b *analysis.Body, binding []value.Value, limit dataflow.Age) (*instance, bool) {
+func (p *prover) best(b *analysis.Body, binding []value.Value, limit dataflow.Age) (
+	*instance, bool,
+) {
 	var best *instance
 	seen := 0
 	s := p.newSearch(b, binding, limit)
@@ -195,15 +199,27 @@ func patternQuery(id analysis.RelationID, p *analysis.Program, row []value.Value
 		t := analysis.ConstTerm(v)
 		if v.Kind() == value.Invalid {
 			t = analysis.Term{Var: len(q.Body.Variables)}
-			q.Body.Variables = append(q.Body.Variables, analysis.Variable{
-				Name: column.Name, Type: column.Type, Nullable: column.Nullable,
-			})
+			q.Body.Variables = append(q.Body.Variables, analysis.Variable(column))
 		}
 		atom.Terms = append(atom.Terms, t)
 		q.Output, q.Columns = append(q.Output, t), append(q.Columns, column)
 	}
 	q.Body.Atoms = []analysis.Atom{atom}
 	return q
+}
+
+// mayChoose reports whether an aggregate with several results takes a value into
+// account. Matches with others may not even have been derived.
+func mayChoose(a *analysis.Aggregate, v value.Value) bool {
+	switch {
+	case v.IsNull():
+		return false
+	case a.Kind == analysis.TopK:
+		return true
+	case a.Descending:
+		return value.Compare(v, a.Threshold) >= 0
+	}
+	return value.Compare(v, a.Threshold) <= 0
 }
 
 // aggregated makes the matches of an aggregating rule the reason of a node: first
@@ -228,13 +244,19 @@ func (p *prover) aggregated(at, rule int, binding []value.Value) bool {
 	matches := 0
 	s := p.newSearch(&r.Body, binding, p.ages[at])
 	s.found = func() bool {
-		matches++
 		i := ranked{instance: s.instance()}
-		for c, a := range r.Aggregates {
-			if a.Kind >= analysis.Min && evaluate(a.Arg, i.binding) != row[c] {
-				i.other = true
+		for c := range r.Aggregates {
+			a := &r.Aggregates[c]
+			if a.Kind < analysis.Min {
+				continue
 			}
+			v := evaluate(a.Arg, i.binding)
+			if a.Kind >= analysis.TopK && !mayChoose(a, v) {
+				return true
+			}
+			i.other = i.other || v != row[c]
 		}
+		matches++
 		if len(shown) < p.limits.Matches || compare(i, shown[len(shown)-1]) < 0 {
 			place, _ := slices.BinarySearchFunc(shown, i, compare)
 			shown = slices.Insert(shown, place, i)

@@ -256,8 +256,8 @@ func (a *Absence) failures(w *writer, n *Absent, indent string) {
 		switch {
 		case f.Matches <= 1:
 		case f.Kind == FailCondition || f.Kind == FailComputed:
-			w.branch(below, false, fmt.Sprintf("that is the first of %d matches so far; none goes on",
-				f.Matches))
+			w.branch(below, false,
+				fmt.Sprintf("that is the first of %d matches so far; none goes on", f.Matches))
 		default:
 			w.branch(below, false, fmt.Sprintf("that is the first of %d matches", f.Matches))
 		}

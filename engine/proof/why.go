@@ -3,6 +3,7 @@ package proof
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/heddle-live/heddle/engine/analysis"
@@ -27,9 +28,10 @@ type Node struct {
 	Fact bool // it was written; nothing else is filled in
 	Cut  bool // a limit left out why
 	// Clause is the rule that gives the row, or the query.
-	Clause  Clause
-	Match       // of the clause's body; of an aggregating one, nothing
-	Matches int // of an aggregating clause: how many matches of its body there are
+	Clause Clause
+	Match  // of the clause's body; of an aggregating one, nothing
+	// Matches is how many matches of its body an aggregating clause takes into account.
+	Matches int
 	// AtLeast tells that there are more matches than were counted.
 	AtLeast bool
 	Shown   []Match // the first of Matches
@@ -65,6 +67,7 @@ type prover struct {
 	ages    []dataflow.Age
 	queue   []int // nodes without a reason
 	bytes   int
+	failed  error
 }
 
 // Why proves the first rows of a query, in its order, as many as the limits let. A
@@ -118,6 +121,9 @@ func Why(m Model, q *analysis.Query, parameters []value.Value, limits Limits) (*
 	}
 	if err := p.trace.Err(); err != nil && !errors.Is(err, dataflow.ErrBudget) {
 		return nil, err
+	}
+	if p.failed != nil {
+		return nil, p.failed
 	}
 	return p.proof, nil
 }
@@ -230,7 +236,9 @@ func (p *prover) expand(at int) {
 func (p *prover) give(at int, b *analysis.Body, found *instance) {
 	if found == nil {
 		if p.trace.Err() == nil {
-			panic("proof: a row that was derived has no derivation")
+			// Our own mistake, but none that the graph's loop should end for.
+			p.failed = fmt.Errorf("proof: %v was derived and has no derivation",
+				p.proof.Nodes[at].Row)
 		}
 		p.cut(CutSteps)
 		p.proof.Nodes[at].Cut = true

@@ -15,11 +15,12 @@ import (
 func (l *Loop) Why(ctx context.Context, q *analysis.Query, params []value.Value,
 	limits proof.Limits, opt QueryOptions,
 ) (p *proof.Proof, revision uint64, err error) {
-	revision, err = l.explain(ctx, opt, limits, func(e *engine.Engine, opt engine.WhyOptions) error {
+	do := func(e *engine.Engine, opt engine.WhyOptions) error {
 		var err error
 		p, err = e.Why(q, params, opt)
 		return err
-	})
+	}
+	revision, err = l.explain(ctx, opt, limits, do)
 	return p, revision, err
 }
 
@@ -27,11 +28,12 @@ func (l *Loop) Why(ctx context.Context, q *analysis.Query, params []value.Value,
 func (l *Loop) WhyNot(ctx context.Context, q *analysis.Query, params []value.Value,
 	limits proof.Limits, opt QueryOptions,
 ) (a *proof.Absence, revision uint64, err error) {
-	revision, err = l.explain(ctx, opt, limits, func(e *engine.Engine, opt engine.WhyOptions) error {
+	do := func(e *engine.Engine, opt engine.WhyOptions) error {
 		var err error
 		a, err = e.WhyNot(q, params, opt)
 		return err
-	})
+	}
+	revision, err = l.explain(ctx, opt, limits, do)
 	return a, revision, err
 }
 
