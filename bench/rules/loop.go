@@ -23,7 +23,8 @@ func loopSpecs() []spec {
 	var out []spec
 	for _, k := range []loopKind{
 		{name: "memory-1", writers: 1, queue: 1024, batch: 256},
-		{name: "memory-4096", writers: 4096, queue: 8192, batch: 4096, limit: 2},
+		{name: "memory-256", writers: 256, queue: 1024, batch: 256, limit: 2},
+		{name: "memory-4096", writers: 4096, queue: 8192, batch: 4096},
 		{name: "journal-1", writers: 1, queue: 1024, batch: 256, disk: true},
 		{name: "journal-256", writers: 256, queue: 1024, batch: 256, disk: true},
 		{name: "journal-4096", writers: 4096, queue: 8192, batch: 4096, disk: true, limit: 2},
@@ -35,8 +36,9 @@ func loopSpecs() []spec {
 				"of one row at a time and await its answer. transaction_us: the time of a run " +
 				"by its transactions; answer_us: what a writer waits. journal: every batch " +
 				"synced to the log on disk; memory: no log. engine and journal are the loop's " +
-				"own counts, by transaction. Batches are 256 transactions at most, as a " +
-				"server's by default, with 4,096 writers 4,096.",
+				"own counts by transaction, cpu the processor time of the process, writers " +
+				"included. Batches are 256 transactions at most, as a server's by default, " +
+				"with 4,096 writers 4,096.",
 			measure: func(b *bench) error { return measureLoop(b, k) },
 		})
 	}
@@ -52,6 +54,7 @@ type loopRun struct {
 	Batches      int     `json:"batches"`
 	Engine       float64 `json:"engine_seconds"`
 	Journal      float64 `json:"journal_seconds"`
+	CPU          float64 `json:"cpu_seconds"`
 	Rows         int     `json:"rows"`
 }
 
@@ -75,6 +78,7 @@ func measureLoop(b *bench, k loopKind) error {
 		{"transactions_per_batch", func(r loopRun) float64 {
 			return float64(r.Transactions) / float64(max(r.Batches, 1))
 		}},
+		{"cpu_us", func(r loopRun) float64 { return each(1e6*r.CPU, r) }},
 		{"engine_us", func(r loopRun) float64 { return each(1e6*r.Engine, r) }},
 		{"journal_us", func(r loopRun) float64 { return each(1e6*r.Journal, r) }},
 	} {

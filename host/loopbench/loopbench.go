@@ -58,7 +58,8 @@ type Run struct {
 	Batches      int     `json:"batches"`
 	Engine       float64 `json:"engine_seconds"`
 	Journal      float64 `json:"journal_seconds"`
-	Rows         int     `json:"rows"` // that watched keys were told of
+	CPU          float64 `json:"cpu_seconds"` // of the whole process; 0 if unknown
+	Rows         int     `json:"rows"`        // that watched keys were told of
 }
 
 // Command returns the hidden command. It prints a list of Run as JSON.
@@ -256,14 +257,14 @@ func (b *bench) run(ctx context.Context) (Run, error) {
 	latencies := make([][]time.Duration, b.writers)
 	failures := make([]error, b.writers)
 	var writers sync.WaitGroup
-	began := time.Now()
+	began, cpu := time.Now(), cpuSeconds()
 	for w := range b.writers {
 		writers.Go(func() {
 			latencies[w], failures[w] = b.write(ctx, w, began.Add(b.time))
 		})
 	}
 	writers.Wait()
-	r := Run{Seconds: time.Since(began).Seconds()}
+	r := Run{Seconds: time.Since(began).Seconds(), CPU: cpuSeconds() - cpu}
 	// A task in the loop comes after its last batch, and so after what that wrote down.
 	err := b.loop.Call(ctx, func(*ingest.Turn) {
 		r.Rows, r.Journal = b.publisher.rows-rows, b.journal-journalled
