@@ -127,7 +127,14 @@ next:
 // asks notes that a rule asks for a pattern, and what covers atoms where that rule
 // holds; terms are those of the demand.
 func (w *rewriter) asks(p pattern, terms []operand, covers []cover) {
-	covers = project(covers, terms)
+	components := w.prepared.components
+	var below []cover // the others are of no use to the pattern's rules
+	for _, c := range covers {
+		if components[c.pattern.relation] <= components[p.relation] {
+			below = append(below, c)
+		}
+	}
+	covers = project(below, terms)
 	known, ok := w.coverings[p]
 	if !ok {
 		for _, c := range covers {
