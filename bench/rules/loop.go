@@ -24,9 +24,9 @@ func loopSpecs() []spec {
 	for _, k := range []loopKind{
 		{name: "memory-1", writers: 1, queue: 1024, batch: 256},
 		{name: "memory-256", writers: 256, queue: 1024, batch: 256, limit: 2},
-		{name: "memory-4096", writers: 4096, queue: 8192, batch: 4096},
+		{name: "memory-4096", writers: 4096, queue: 8192, batch: 4096, limit: 2},
 		{name: "journal-1", writers: 1, queue: 1024, batch: 256, disk: true},
-		{name: "journal-256", writers: 256, queue: 1024, batch: 256, disk: true},
+		{name: "journal-256", writers: 256, queue: 1024, batch: 256, disk: true, limit: 2},
 		{name: "journal-4096", writers: 4096, queue: 8192, batch: 4096, disk: true, limit: 2},
 	} {
 		out = append(out, spec{
