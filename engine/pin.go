@@ -8,6 +8,7 @@ import (
 
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/dataflow"
+	"github.com/heddle-live/heddle/engine/proof"
 	"github.com/heddle-live/heddle/engine/relation"
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -179,6 +180,9 @@ type Evaluation struct {
 	isDone bool
 	result QueryResult
 	err    error
+	// Of an explanation, instead of a result.
+	proof   *proof.Proof
+	absence *proof.Absence
 }
 
 // Query begins to answer a query that was analysed against the pin's program, as
@@ -193,27 +197,41 @@ func (p *Pin) Query(q *analysis.Query, parameters []value.Value, opt QueryOption
 		return nil, ErrPinExpired
 	}
 	v := &Evaluation{pin: p, result: QueryResult{Columns: q.Columns}}
-	answer := evaluator{
-		query: q, parameters: slices.Clone(parameters), options: opt, limits: e.limits,
+	answer := p.evaluator(q, parameters)
+	answer.options = opt
+	if err := answer.check(); err != nil {
+		return nil, err
+	}
+	v.work(&answer, opt.Cancelled, func() { v.result, v.err = answer.evaluate() })
+	return v, nil
+}
+
+// evaluator returns one that reads through the pin.
+func (p *Pin) evaluator(q *analysis.Query, parameters []value.Value) evaluator {
+	e := p.engine
+	return evaluator{
+		query: q, parameters: slices.Clone(parameters), limits: e.limits,
 		program: p.program, prepared: p.prepared, tables: p.tables, pin: p.number,
 		ticksPerPause: e.ticksPerPause,
 		symbols:       querySymbols{interner: e.symbols, held: map[value.ID]struct{}{}},
 	}
-	if err := answer.check(); err != nil {
-		return nil, err
-	}
+}
+
+// work lists the evaluation with its pin. What it does, by the evaluator, is done in
+// the turns that Step gives it.
+func (v *Evaluation) work(by *evaluator, cancelled func() bool, do func()) {
+	e := v.pin.engine
 	v.next, v.stop = iter.Pull(func(yield func(struct{}) bool) {
-		answer.stops = func() bool {
+		by.stops = func() bool {
 			if e.clock != nil && e.now() < v.until {
 				return false
 			}
-			return !yield(struct{}{}) || opt.Cancelled != nil && opt.Cancelled()
+			return !yield(struct{}{}) || cancelled != nil && cancelled()
 		}
-		v.result, v.err = answer.evaluate()
-		answer.symbols.release()
+		do()
+		by.symbols.release()
 	})
-	p.queries = append(p.queries, v)
-	return v, nil
+	v.pin.queries = append(v.pin.queries, v)
 }
 
 // Step works at the query for about so many nanoseconds on the engine's clock, a few

@@ -25,12 +25,11 @@ type WhyOptions struct {
 func (e *Engine) Why(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
 	*proof.Proof, error,
 ) {
-	m := e.newModel(q, parameters, opt)
+	m := newModel(e.evaluator(q, parameters), opt)
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	m.refuses = true
-	return proof.Why(m, q, parameters, opt.Limits)
+	return m.why(q, parameters, opt)
 }
 
 // WhyNot says why a query gives no row. It is otherwise like Why, but does not mind
@@ -38,31 +37,101 @@ func (e *Engine) Why(q *analysis.Query, parameters []value.Value, opt WhyOptions
 func (e *Engine) WhyNot(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
 	*proof.Absence, error,
 ) {
-	m := e.newModel(q, parameters, opt)
+	m := newModel(e.evaluator(q, parameters), opt)
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	return proof.WhyNot(m, q, parameters, opt.Limits)
+	return m.whyNot(q, parameters, opt)
 }
 
-// model answers the questions of an explanation from the present state.
+func (e *Engine) evaluator(q *analysis.Query, parameters []value.Value) evaluator {
+	return evaluator{
+		query: q, parameters: parameters, limits: e.limits,
+		program: e.program, prepared: e.prepared, tables: e.tables,
+		symbols: querySymbols{interner: e.symbols},
+	}
+}
+
+// Why begins to prove rows at the pin's revision, as Engine.Why does at the present
+// one. The proof is that of Explanation; else it is like Query.
+func (p *Pin) Why(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
+	*Evaluation, error,
+) {
+	v, m, err := p.explain(q, parameters, opt)
+	if err == nil {
+		v.work(&m.evaluator, opt.Cancelled, func() {
+			v.proof, v.err = m.why(q, m.given, opt)
+		})
+	}
+	return v, err
+}
+
+// WhyNot is to Why as Engine.WhyNot is to Engine.Why.
+func (p *Pin) WhyNot(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
+	*Evaluation, error,
+) {
+	v, m, err := p.explain(q, parameters, opt)
+	if err == nil {
+		v.work(&m.evaluator, opt.Cancelled, func() {
+			v.absence, v.err = m.whyNot(q, m.given, opt)
+		})
+	}
+	return v, err
+}
+
+func (p *Pin) explain(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
+	*Evaluation, *model, error,
+) {
+	p.engine.tendPins()
+	if p.ended {
+		return nil, nil, ErrPinExpired
+	}
+	m := newModel(p.evaluator(q, parameters), opt)
+	if err := m.check(); err != nil {
+		return nil, nil, err
+	}
+	return &Evaluation{pin: p}, m, nil
+}
+
+// Explanation returns what Pin.Why or Pin.WhyNot has found, when it is done.
+func (v *Evaluation) Explanation() (*proof.Proof, *proof.Absence, error) {
+	if !v.isDone {
+		panic("engine: an explanation that is not done")
+	}
+	if v.err != nil {
+		return nil, nil, v.err
+	}
+	return v.proof, v.absence, nil
+}
+
+// model answers the questions of an explanation.
 type model struct {
 	evaluator
-	steps     uint64 // left
+	given     []value.Value // the parameters; the evaluator's are those of each question
+	steps     uint64        // left
 	limited   bool
 	cancelled func() bool
 	refuses   bool // the first query, if its rows may be wrong
 }
 
-func (e *Engine) newModel(q *analysis.Query, parameters []value.Value, opt WhyOptions) *model {
+func newModel(v evaluator, opt WhyOptions) *model {
 	return &model{
-		evaluator: evaluator{
-			query: q, parameters: parameters,
-			limits: e.limits, program: e.program, prepared: e.prepared, tables: e.tables,
-			symbols: querySymbols{interner: e.symbols},
-		},
-		steps: opt.Budget, limited: opt.Budget > 0, cancelled: opt.Cancelled,
+		evaluator: v, given: v.parameters, steps: opt.Budget, limited: opt.Budget > 0,
+		cancelled: opt.Cancelled,
 	}
+}
+
+func (m *model) why(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
+	*proof.Proof, error,
+) {
+	m.refuses = true
+	return proof.Why(m, q, parameters, opt.Limits)
+}
+
+func (m *model) whyNot(q *analysis.Query, parameters []value.Value, opt WhyOptions) (
+	*proof.Absence, error,
+) {
+	return proof.WhyNot(m, q, parameters, opt.Limits)
 }
 
 // Program implements proof.Model.
@@ -78,14 +147,18 @@ func (m *model) derive(p *dataflow.Prepared, tables []*relation.Relation, q *ana
 	}
 	network, err := dataflow.New(dataflow.Config{
 		Program: p, Symbols: &m.symbols, Tables: tables,
-		Goals: []*analysis.Query{q}, Transient: true,
+		Goals: []*analysis.Query{q}, Transient: true, Pin: m.pin,
 	})
 	if err != nil {
 		return nil, err
 	}
-	network.Limits(dataflow.Limits{
+	limits := dataflow.Limits{
 		Steps: m.steps, Derivations: m.limits.CommitRows, Cancelled: m.cancelled,
-	})
+	}
+	if m.stops != nil {
+		limits.Cancelled, limits.CancelSteps = m.stops, m.ticksPerPause
+	}
+	network.Limits(limits)
 	for _, values := range keys {
 		key := make([]value.ID, len(values))
 		for i, v := range values {
@@ -137,6 +210,9 @@ func (m *model) Ask(p *analysis.Program, q *analysis.Query, parameters []value.V
 	var all QueryResult
 	m.query, m.options = q, QueryOptions{MaxRows: most}
 	m.choose(&all, result, network.Outputs(0))
+	if m.stopped {
+		return nil, 0, fmt.Errorf("explanation: %w", ErrCancelled)
+	}
 	rows := make([][]value.Value, all.Count)
 	for i := range rows {
 		rows[i] = all.Rows[i*len(q.Output) : (i+1)*len(q.Output)]

@@ -2,6 +2,7 @@ package dataflow
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/heddle-live/heddle/engine/analysis"
 	"github.com/heddle-live/heddle/engine/relation"
@@ -40,11 +41,8 @@ type Trace struct {
 }
 
 // Trace returns a trace of a transient network of a plain program, which has
-// settled, and reads the present state.
+// settled. It reads base tables through the network's pin.
 func (n *Network) Trace() *Trace {
-	if n.pin != relation.Now {
-		panic("dataflow: a trace of a pinned network")
-	}
 	if n.plan == nil {
 		n.plan = namedPlan(Clause{Rule: -1})
 	}
@@ -71,7 +69,12 @@ func (t *Trace) Err() error { return t.network.err }
 func (t *Trace) Match(id analysis.RelationID, columns relation.Columns, key []value.ID,
 	yield func(row []value.ID, age Age) bool,
 ) {
-	if table := t.network.tables[id]; table != nil {
+	if table := t.network.tables[id]; table != nil && t.network.pin != relation.Now {
+		t.walk(table, columns, key, func(at relation.RowID) bool {
+			return yield(table.Row(at), Age{Component: -1})
+		})
+		return
+	} else if table != nil {
 		t.match(table, columns, key, func(at relation.RowID) bool {
 			return yield(table.Row(at), Age{Component: -1})
 		})
@@ -134,6 +137,42 @@ func (t *Trace) match(table *relation.Relation, columns relation.Columns, key []
 	default:
 		t.lookUp(table, columns, key, yield)
 	}
+}
+
+// walk is match for a base table that is read through a pin.
+func (t *Trace) walk(table *relation.Relation, columns relation.Columns, key []value.ID,
+	yield func(relation.RowID) bool,
+) {
+	n := t.network
+	s := step{predicate: &predicate{kind: base, table: table, arity: table.Arity()}, pin: n.pin}
+	access := stepScan
+	if columns.Len() == table.Arity() {
+		access = stepProbe
+	} else if columns != 0 {
+		if s.index = t.index(table, columns); s.index != nil {
+			access = stepLookup
+		}
+	}
+	k := 0
+	for c := range table.Arity() {
+		if !columns.Has(c) {
+			continue
+		}
+		if access == stepProbe || access == stepLookup && s.index.Columns().Has(c) {
+			s.keyRow = append(s.keyRow, key[k])
+		} else {
+			s.checks = append(s.checks,
+				columnOperand{c, operand{register: constant, constant: key[k]}})
+		}
+		k++
+	}
+	n.count(1)
+	if n.err != nil {
+		return
+	}
+	n.walk(&s, access, func(at relation.RowID) bool {
+		return !n.agrees(&s, table.Row(at)) || yield(at)
+	})
 }
 
 // lookUp is match for some of the columns.
@@ -209,6 +248,14 @@ func (t *Trace) index(table *relation.Relation, columns relation.Columns) *relat
 	if t.network.err != nil {
 		return best
 	}
-	t.indexes[key] = table.Detached(columns, relation.Now, nil)
-	return t.indexes[key]
+	pin := relation.Now
+	if slices.Contains(t.network.tables, table) {
+		pin = t.network.pin
+	}
+	ix := table.Detached(columns, pin, t.network.goesOn)
+	if t.network.err != nil {
+		return best
+	}
+	t.indexes[key] = ix
+	return ix
 }

@@ -86,6 +86,9 @@ func explain(seed uint64, met map[string]int) error {
 			}
 		}
 	}
+	if err := c.pinned(g); err != nil {
+		return fmt.Errorf("%w\n%v", err, s.program)
+	}
 	for _, v := range r.program.Views {
 		for i := range v.Parts {
 			c.parameters = nil
@@ -106,12 +109,7 @@ func (c *explained) refill(g *generator) error {
 	if _, err := c.other.Deploy(c.program, false); err != nil {
 		return err
 	}
-	var s analysis.Statement
-	for _, rel := range c.program.Relations {
-		for _, row := range c.run.facts[rel.Name].Rows() {
-			s.Ops = append(s.Ops, analysis.Op{Relation: rel.Name, Row: row})
-		}
-	}
+	s := analysis.Statement{Ops: c.all()}
 	g.Shuffle(len(s.Ops), func(i, k int) { s.Ops[i], s.Ops[k] = s.Ops[k], s.Ops[i] })
 	_, err := c.other.Transact(1, []analysis.Statement{s}, nil, engine.TransactOptions{})
 	return err
