@@ -35,18 +35,20 @@ type QueryResult struct {
 func (l *Loop) Query(ctx context.Context, q *analysis.Query, params []value.Value,
 	opt QueryOptions,
 ) (QueryResult, error) {
-	if !opt.Deadline.IsZero() {
+	return l.ask(ctx, &reading{query: q, parameters: params, options: opt})
+}
+
+// ask has the loop work at a query.
+func (l *Loop) ask(ctx context.Context, r *reading) (QueryResult, error) {
+	if !r.options.Deadline.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, opt.Deadline, ErrDeadline)
+		ctx, cancel = context.WithDeadlineCause(ctx, r.options.Deadline, ErrDeadline)
 		defer cancel()
 	}
-	if err := l.waitRevision(ctx, opt.MinRevision); err != nil {
+	if err := l.waitRevision(ctx, r.options.MinRevision); err != nil {
 		return QueryResult{}, err
 	}
-	r := &reading{
-		ctx: ctx, query: q, parameters: params, options: opt,
-		progress: progress{done: make(chan struct{})},
-	}
+	r.ctx, r.progress = ctx, progress{done: make(chan struct{})}
 	err := l.try(item{task: func(t *Turn) { l.read(t, r) }})
 	if err == nil {
 		err = l.await(ctx, &r.progress)

@@ -27,6 +27,7 @@ type reading struct {
 	result     QueryResult
 	err        error
 	progress
+	explains *explaining // nil for a query that is to be answered
 
 	// Of a query that takes slices.
 	pin        *engine.Pin
@@ -60,12 +61,14 @@ func (l *Loop) read(t *Turn, r *reading) {
 		r.finish(t.Revision, engine.QueryResult{}, err)
 		return
 	}
-	answer, err := t.Engine.Query(r.query, r.parameters,
-		r.engineOptions(min(shortSteps, l.cfg.QuerySteps)))
-	budget, over := errors.AsType[*engine.BudgetError](err)
-	if !over || budget.Kind != engine.LimitSteps || l.cfg.QuerySteps <= shortSteps {
-		r.finish(t.Revision, answer, err)
-		return
+	if r.explains == nil {
+		answer, err := t.Engine.Query(r.query, r.parameters,
+			r.engineOptions(min(shortSteps, l.cfg.QuerySteps)))
+		budget, over := errors.AsType[*engine.BudgetError](err)
+		if !over || budget.Kind != engine.LimitSteps || l.cfg.QuerySteps <= shortSteps {
+			r.finish(t.Revision, answer, err)
+			return
+		}
 	}
 	if len(l.readings) >= l.cfg.QueueTransactions {
 		r.finish(t.Revision, engine.QueryResult{}, ErrBusy)
@@ -104,6 +107,9 @@ func (l *Loop) slice() (more bool) {
 	}
 	if r.evaluation.Step(sliceNanos) {
 		answer, err := r.evaluation.Result()
+		if r.explains != nil && err == nil {
+			r.explains.proof, r.explains.absence, err = r.evaluation.Explanation()
+		}
 		l.end(r, answer, err)
 	}
 	return true
@@ -134,7 +140,11 @@ func (l *Loop) begin(r *reading) error {
 		r.pin = pin
 	}
 	var err error
-	r.evaluation, err = r.pin.Query(r.query, r.parameters, r.engineOptions(l.cfg.QuerySteps))
+	if r.explains != nil {
+		r.evaluation, err = r.explains.begin(r, l.cfg.QuerySteps)
+	} else {
+		r.evaluation, err = r.pin.Query(r.query, r.parameters, r.engineOptions(l.cfg.QuerySteps))
+	}
 	return err
 }
 

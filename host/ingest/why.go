@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"errors"
 
 	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
@@ -10,70 +9,47 @@ import (
 	"github.com/heddle-live/heddle/engine/value"
 )
 
-// Why explains the rows of a query in the loop, between two batches, as Query
-// answers it. Options' MaxRows counts for nothing.
+// explaining is what a reading explains, and the explanation.
+type explaining struct {
+	not     bool
+	limits  proof.Limits
+	proof   *proof.Proof
+	absence *proof.Absence
+}
+
+func (x *explaining) begin(r *reading, steps uint64) (*engine.Evaluation, error) {
+	opt := engine.WhyOptions{
+		Limits: x.limits, Budget: steps,
+		Cancelled: func() bool { return r.ctx.Err() != nil },
+	}
+	if x.not {
+		return r.pin.WhyNot(r.query, r.parameters, opt)
+	}
+	return r.pin.Why(r.query, r.parameters, opt)
+}
+
+// Why explains the rows of a query at one revision, in slices between two batches,
+// within the step limit of a query. Options' MaxRows counts for nothing. Errors are
+// those of Query.
 func (l *Loop) Why(ctx context.Context, q *analysis.Query, params []value.Value,
 	limits proof.Limits, opt QueryOptions,
-) (p *proof.Proof, revision uint64, err error) {
-	do := func(e *engine.Engine, opt engine.WhyOptions) error {
-		var err error
-		p, err = e.Why(q, params, opt)
-		return err
+) (*proof.Proof, uint64, error) {
+	x := &explaining{limits: limits}
+	r, err := l.ask(ctx, &reading{query: q, parameters: params, options: opt, explains: x})
+	if err != nil {
+		return nil, 0, err
 	}
-	revision, err = l.explain(ctx, opt, limits, do)
-	return p, revision, err
+	return x.proof, r.Revision, nil
 }
 
 // WhyNot explains why a query has no rows, as Why does.
 func (l *Loop) WhyNot(ctx context.Context, q *analysis.Query, params []value.Value,
 	limits proof.Limits, opt QueryOptions,
-) (a *proof.Absence, revision uint64, err error) {
-	do := func(e *engine.Engine, opt engine.WhyOptions) error {
-		var err error
-		a, err = e.WhyNot(q, params, opt)
-		return err
+) (*proof.Absence, uint64, error) {
+	x := &explaining{not: true, limits: limits}
+	r, err := l.ask(ctx, &reading{query: q, parameters: params, options: opt, explains: x})
+	if err != nil {
+		return nil, 0, err
 	}
-	revision, err = l.explain(ctx, opt, limits, do)
-	return a, revision, err
-}
-
-// explain has the loop explain something by the program that it was analysed against.
-func (l *Loop) explain(ctx context.Context, opt QueryOptions, limits proof.Limits,
-	do func(*engine.Engine, engine.WhyOptions) error,
-) (uint64, error) {
-	if !opt.Deadline.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, opt.Deadline, ErrDeadline)
-		defer cancel()
-	}
-	if err := l.waitRevision(ctx, opt.MinRevision); err != nil {
-		return 0, err
-	}
-	var failed error
-	var revision uint64
-	err := l.Call(ctx, func(t *Turn) {
-		if failed = context.Cause(ctx); failed != nil {
-			return
-		}
-		if opt.Program != l.program.Load().checked {
-			failed = ErrProgramChanged
-			return
-		}
-		revision = t.Revision
-		failed = do(t.Engine, engine.WhyOptions{
-			Limits: limits, Budget: l.cfg.QuerySteps,
-			Cancelled: func() bool { return ctx.Err() != nil },
-		})
-	})
-	if err == nil {
-		err = failed
-	}
-	// Nothing was written, so what was left has no unknown outcome.
-	switch left := errors.Is(err, ErrUnknownOutcome); {
-	case ctx.Err() != nil && (left || errors.Is(err, engine.ErrCancelled)):
-		err = context.Cause(ctx)
-	case left:
-		err = ErrClosing
-	}
-	return revision, err
+	return x.absence, r.Revision, nil
 }
