@@ -156,6 +156,9 @@ func vals(cells ...any) []value.Value {
 			row = append(row, value.OfInt(int64(c)))
 		case string:
 			row = append(row, value.OfString(c))
+		case float64:
+			v, _ := value.OfFloat(c)
+			row = append(row, v)
 		default:
 			panic(fmt.Sprint("cell ", c))
 		}

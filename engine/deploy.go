@@ -41,7 +41,8 @@ func (f *family) watchedKeys() []*Key {
 // Deploy replaces the program. Base relations that keep their name and fit their
 // columns keep their rows; see Keeps. Keys of views that keep the types of their
 // parameters and their columns stay watched, and Changes tells how their rows
-// differ; the keys of other views are dead, and returned in the diff.
+// differ; the keys of other views are dead, and returned in the diff. Keys of views
+// whose evaluation stays the same are left as they are.
 //
 // A change that would lose rows returns a *DataLossError together with the diff
 // unless allowLoss is set. Other errors wrap ErrFull or a *BudgetError of GraphRows.
@@ -60,11 +61,14 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.KeptViews = n.keptViews()
 	for _, k := range d.LostKeys {
 		e.forget(k)
 	}
-	keys := e.keepBaselines()
+	keys := e.keepBaselines(n)
+	n.network.TakeOver()
 	e.leave(e.network, e.tables, n.tables)
+	n.keepFamilies()
 	e.revision++
 	e.program, e.prepared, e.network, e.tables = p, n.prepared, n.network, n.tables
 	e.families, e.goals = n.families, n.goals
@@ -78,7 +82,7 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 		e.views[f.view.Name] = f
 	}
 	n.inForce = true
-	e.rewatch(keys, d)
+	e.rewatch(keys, n, d)
 	return d, nil
 }
 
@@ -93,10 +97,21 @@ func (e *Engine) Preview(p *analysis.Program, allowLoss bool) (*Diff, error) {
 	if err != nil {
 		return d, err
 	}
+	d.KeptViews = n.keptViews()
 	e.countRows(n, d)
-	e.leave(n.network, n.tables, e.tables)
-	e.network.KeepIndexes()
+	e.giveUp(n)
 	return d, nil
+}
+
+// giveUp lets a program go that does not come into force.
+func (e *Engine) giveUp(n *next) {
+	if n.network != nil {
+		n.network.GiveBack()
+	}
+	e.leave(n.network, n.tables, e.tables)
+	if e.network != nil {
+		e.network.KeepIndexes()
+	}
 }
 
 // next is a program that is ready to come into force, with the results of the keys
@@ -108,16 +123,51 @@ type next struct {
 	families []*family
 	goals    []*part
 	inForce  bool // its results are told
+	// kept are the present families, by name, whose keys and results stay as they are.
+	kept map[string]*family
+}
+
+// keeps reports whether a present family stays as it is.
+func (n *next) keeps(f *family) bool { return n.kept[f.view.Name] != nil }
+
+func (n *next) keptViews() []string {
+	var names []string
+	for _, f := range n.families {
+		if n.keeps(f) {
+			names = append(names, f.view.Name)
+		}
+	}
+	return names
+}
+
+// keepFamilies puts the families that stay in the place of those that were made for
+// their views.
+func (n *next) keepFamilies() {
+	for i, f := range n.families {
+		old := n.kept[f.view.Name]
+		if old == nil {
+			continue
+		}
+		old.view = f.view
+		for k := range old.parts {
+			p := &old.parts[k]
+			p.goal = f.parts[k].goal
+			n.goals[p.goal] = p
+		}
+		n.families[i] = old
+	}
 }
 
 // prepare makes everything that a program needs to come into force, while the present
 // one stays.
 func (e *Engine) prepare(p *analysis.Program, d *Diff) (*next, error) {
-	n := &next{tables: e.carryTables(p), prepared: dataflow.Prepare(p)}
+	n := &next{
+		tables: e.carryTables(p), prepared: dataflow.Prepare(p), kept: make(map[string]*family),
+	}
 	var err error
 	n.network, err = dataflow.New(dataflow.Config{
 		Program: n.prepared, Symbols: mainSymbols{e.symbols}, Uses: e.symbols,
-		Tables: n.tables, Goals: goals(p),
+		Tables: n.tables, Goals: goals(p), Replaces: e.replaces(p),
 		OnResult: func(goal int, row relation.RowID) {
 			if n.inForce {
 				e.resultChanged(goal, row)
@@ -126,28 +176,49 @@ func (e *Engine) prepare(p *analysis.Program, d *Diff) (*next, error) {
 	})
 	if err == nil {
 		for i := range p.Views {
-			n.addFamily(&p.Views[i])
+			f := n.addFamily(&p.Views[i])
+			if n.network.Keeps(f.parts[0].goal) {
+				n.kept[f.view.Name] = e.views[f.view.Name]
+			}
 		}
 		err = e.demandAgain(n, p, d)
 	}
 	if err != nil {
-		e.leave(n.network, n.tables, e.tables)
-		if e.network != nil {
-			e.network.KeepIndexes()
-		}
+		e.giveUp(n)
 		return nil, fmt.Errorf("deploy: %w", err)
 	}
 	return n, nil
 }
 
-// demandAgain asks the next network for the keys that stay watched.
+// replaces tells the next network which goals may go on where those of the present
+// one are.
+func (e *Engine) replaces(p *analysis.Program) *dataflow.Replaces {
+	if e.network == nil {
+		return nil
+	}
+	r := &dataflow.Replaces{Network: e.network}
+	for i := range p.Views {
+		f := e.views[p.Views[i].Name]
+		for k := range p.Views[i].Parts {
+			goal := -1
+			if f != nil && survives(f.view, &p.Views[i]) {
+				goal = f.parts[k].goal
+			}
+			r.Goals, r.Views = append(r.Goals, goal), append(r.Views, i)
+		}
+	}
+	return r
+}
+
+// demandAgain asks the next network for the keys that stay watched and that it has
+// not taken over.
 func (e *Engine) demandAgain(n *next, p *analysis.Program, d *Diff) error {
 	lost := make(map[*family]bool)
 	for _, k := range d.LostKeys {
 		lost[k.family] = true
 	}
 	for _, f := range e.families {
-		if lost[f] {
+		if lost[f] || n.keeps(f) {
 			continue
 		}
 		for _, g := range n.goals {
@@ -232,10 +303,18 @@ func (e *Engine) widened(old *relation.Relation, arity int) *relation.Relation {
 
 // keepBaselines notes for every living key what was last told of it, since the
 // rows that know it go with the network, and returns the keys: those with
-// unreported changes first, in their order.
-func (e *Engine) keepBaselines() []*Key {
-	keys := slices.Clone(e.touched)
+// unreported changes first, in their order. Families that stay are left alone.
+func (e *Engine) keepBaselines(n *next) []*Key {
+	var keys []*Key
+	for _, k := range e.touched {
+		if !n.keeps(k.family) {
+			keys = append(keys, k)
+		}
+	}
 	for _, f := range e.families {
+		if n.keeps(f) {
+			continue
+		}
 		for _, k := range f.watchedKeys() {
 			if !k.dead && !k.listed {
 				keys = append(keys, k)
@@ -288,8 +367,8 @@ func (e *Engine) outputIDs(u *unit) []value.ID {
 // rewatch takes the keys into the network that came into force and holds their
 // results. Keys whose result is what was told last are then as if just watched; the
 // others are touched, and counted in the diff.
-func (e *Engine) rewatch(keys []*Key, d *Diff) {
-	e.touched, e.pending, e.kept, e.keptRows = nil, nil, nil, 0
+func (e *Engine) rewatch(keys []*Key, n *next, d *Diff) {
+	isQuiet := e.keepUnreported(n)
 	for _, k := range keys {
 		before := *k.family
 		k.join(e.views[k.family.view.Name])
@@ -300,7 +379,10 @@ func (e *Engine) rewatch(keys []*Key, d *Diff) {
 		e.demand(k)
 	}
 	e.silent = true
-	for goal := range e.goals {
+	for goal, p := range e.goals {
+		if n.kept[p.view] != nil {
+			continue
+		}
 		table := e.network.Result(goal)
 		for row, ok := table.NextVisible(0); ok; row, ok = table.NextVisible(row + 1) {
 			e.resultChanged(goal, row)
@@ -311,7 +393,26 @@ func (e *Engine) rewatch(keys []*Key, d *Diff) {
 	for _, k := range keys {
 		e.takeAll(k)
 	}
-	e.dropReported()
+	if isQuiet {
+		e.dropReported()
+	}
+	e.touchChanged(keys, d)
+}
+
+// keepUnreported forgets what is unreported but for that of families that stay, and
+// reports whether there is nothing of it.
+func (e *Engine) keepUnreported(n *next) bool {
+	e.touched = slices.DeleteFunc(e.touched, func(k *Key) bool { return !n.keeps(k.family) })
+	e.kept = slices.DeleteFunc(e.kept, func(u *unit) bool { return !u.kept || u.key.dead })
+	if len(e.touched)+len(e.kept) == 0 {
+		e.pending, e.kept, e.keptRows = nil, nil, 0
+	}
+	return len(e.touched) == 0
+}
+
+// touchChanged touches the keys whose result is not what was told last, and counts the
+// rows.
+func (e *Engine) touchChanged(keys []*Key, d *Diff) {
 	count := newRowCount(d)
 	for _, k := range keys {
 		for i := range k.Parts() {

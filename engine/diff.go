@@ -43,6 +43,10 @@ type Diff struct {
 	// where some do. Plan does not fill it in.
 	Rows []ViewRows `json:"rows,omitempty"`
 
+	// KeptViews are evaluated as before, so that nothing of them is derived again. Plan
+	// does not fill it in.
+	KeptViews []string `json:"-"`
+
 	// LostKeys are the watched keys that end because their view is dropped, or has
 	// other parameters or columns.
 	LostKeys []*Key `json:"-"`

@@ -57,6 +57,9 @@ func (c *rowCount) finish() {
 func (e *Engine) countRows(n *next, d *Diff) {
 	count := newRowCount(d)
 	for _, p := range n.goals {
+		if n.kept[p.view] != nil {
+			continue
+		}
 		f, view := e.views[p.view], count.of(p.view)
 		if f == nil || view.Keys > 0 || n.network.Unsure(p.goal) {
 			continue // nobody watches it, its keys end, or they keep their rows

@@ -50,7 +50,7 @@ const (
 )
 
 // addFamily makes the family of the view whose goals come next.
-func (n *next) addFamily(view *analysis.View) {
+func (n *next) addFamily(view *analysis.View) *family {
 	f := &family{view: view, parts: make([]part, len(view.Parts))}
 	for i := range f.parts {
 		p := &f.parts[i]
@@ -62,6 +62,7 @@ func (n *next) addFamily(view *analysis.View) {
 		n.goals = append(n.goals, p)
 	}
 	n.families = append(n.families, f)
+	return f
 }
 
 func (p *part) addOutput(o dataflow.Source) {

@@ -32,7 +32,7 @@ type aggregation struct {
 	// plan is the running one while groups derive: it has no premises inside a
 	// recursive component.
 	plan   *plan
-	floats floatSums
+	floats *floatSums
 }
 
 // aggregated is an aggregated column. Its argument may be what others aggregate,

@@ -78,6 +78,7 @@ func (t *transformer) grouped(g aggregating) error {
 	}
 	a := &aggregation{
 		null: null.constant, from: g.from, groupColumns: len(g.group), counters: firstFreeCounter,
+		floats: new(floatSums),
 	}
 	terms := slices.Clone(g.group)
 	for i, column := range g.columns {

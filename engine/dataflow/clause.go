@@ -328,6 +328,7 @@ func (t *transformer) failed(key failureKey, arity int) *predicate {
 	p := t.failures[key]
 	if p == nil {
 		p = t.newPredicate(failure, arity)
+		p.block = block{kind: failureBlock, failure: key}
 		t.failures[key] = p
 	}
 	return p
@@ -340,7 +341,7 @@ func (t *transformer) addRule(r *rule) {
 	if slices.ContainsFunc(body[1:], func(a atom) bool { return t.implies(a, body[0]) }) {
 		body = body[1:]
 	}
-	r.body = slices.Clone(body)
+	r.body, r.block = slices.Clone(body), t.block
 	if r.computations == nil &&
 		slices.ContainsFunc(r.body, func(a atom) bool { return a.equal(r.head) }) {
 		return

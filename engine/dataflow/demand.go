@@ -54,7 +54,8 @@ type transformer struct {
 	asked      map[analysis.RelationID]int // patterns of each relation
 	coverings  map[pattern][]*covering
 	refutations
-	refuted bool // a covering was relied on that is none
+	refuted bool  // a covering was relied on that is none
+	block   block // that is being added
 }
 
 // transform rewrites the program for its goals, and again with less precise demand
@@ -96,6 +97,7 @@ func transform(c Config) (*transformer, error) {
 
 func (t *transformer) newPredicate(kind predicateKind, arity int) *predicate {
 	p := &predicate{number: len(t.predicates), kind: kind, arity: arity, goal: -1, of: -1}
+	p.block = t.block
 	t.predicates = append(t.predicates, p)
 	return p
 }
@@ -104,7 +106,7 @@ func (t *transformer) input(id analysis.RelationID) *predicate {
 	p, ok := t.inputs[id]
 	if !ok {
 		p = t.newPredicate(base, t.tables[id].Arity())
-		p.table = t.tables[id]
+		p.table, p.block = t.tables[id], block{}
 		t.inputs[id] = p
 	}
 	return p
@@ -127,6 +129,8 @@ func (t *transformer) demandFor(p pattern) (demanded, pattern) {
 		d.demand = t.newPredicate(demand, p.bound.Len())
 		d.rows = t.newPredicate(derived, len(t.program.Relations[p.relation].Columns))
 		d.demand.of, d.rows.of = p.relation, p.relation
+		d.demand.block = block{kind: patternBlock, pattern: p}
+		d.rows.block = d.demand.block
 		t.patterns[p] = d
 		t.derived[d.rows] = p
 		t.waiting = append(t.waiting, p)
@@ -158,6 +162,7 @@ func (t *transformer) operands(terms []analysis.Term) ([]operand, error) {
 
 // goal adds the rules of one goal.
 func (t *transformer) goal(number int, q *analysis.Query) error {
+	t.block = goalBlockOf(number)
 	parameters := len(q.Parameters)
 	g := &goal{root: t.newPredicate(root, parameters)}
 	columns := make([]operand, parameters)
@@ -209,6 +214,7 @@ func (t *transformer) finish(goals []*analysis.Query) error {
 		if t.levels[p.relation] == whole {
 			t.demandWhole(d.demand, p.relation, goals)
 		}
+		t.block = d.demand.block
 		add := t.defined
 		if t.isFactored(p) {
 			add = t.factored

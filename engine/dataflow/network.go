@@ -46,6 +46,8 @@ type Config struct {
 	// derived relations. A network that is not transient maintains them.
 	Tables []*relation.Relation
 	Goals  []*analysis.Query
+	// Replaces, if not nil, is what a network that is not transient takes rows over from.
+	Replaces *Replaces
 	// Uses, if not nil, counts what the rows of the network's own tables and the
 	// constants of its program hold. That of the base tables is the caller's matter.
 	Uses relation.Symbols
@@ -142,6 +144,10 @@ func New(c Config) (*Network, error) {
 			}
 		}
 	}
+	if c.Replaces != nil {
+		t.takeOver(c.Replaces)
+		n.trail.marked = true
+	}
 	n.predicates, n.inputs = t.predicates, t.inputs
 	n.rules, n.prepared, n.patterns = t.rules, t.prepared, t.patterns
 	n.listFailures(t.failures)
@@ -185,7 +191,7 @@ func (n *Network) Abandon(rows int) (more bool) {
 	n.constants = nil
 	for ; len(n.predicates) > 0; n.predicates = n.predicates[1:] {
 		p := n.predicates[0]
-		if p.kind == base {
+		if p.kind == base || p.isLent {
 			continue
 		}
 		if p.table.Abandon(rows) || p.window != nil && p.window.groups.Abandon(rows) {
@@ -247,6 +253,9 @@ func (n *Network) connect(rules []*rule) {
 	for _, p := range n.predicates {
 		switch {
 		case p.kind == base: // the caller's table
+		case p.from != nil:
+			n.adopt(p)
+			continue
 		case p.kind == root:
 			p.table = relation.New(p.arity, 0)
 		case p.aggregation != nil:
@@ -295,13 +304,11 @@ func (n *Network) compile(rules []*rule) {
 	n.registers = make([]value.ID, registers)
 }
 
-// KeepIndexes forgets the indexes of the base tables that no plan of this network
-// uses. Call it when the network takes over the tables from another.
+// KeepIndexes forgets the indexes that no plan of this network uses. Call it when the
+// network takes over tables from another, or gets them back.
 func (n *Network) KeepIndexes() {
-	for _, table := range n.tables {
-		if table != nil {
-			table.KeepIndexes(func(ix *relation.Index) bool { return n.used[ix] })
-		}
+	for _, p := range n.predicates {
+		p.table.KeepIndexes(func(ix *relation.Index) bool { return n.used[ix] })
 	}
 }
 

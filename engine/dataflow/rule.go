@@ -20,6 +20,12 @@ type predicate struct {
 	// of is the derived relation that the predicate belongs to, -1 for others.
 	of analysis.RelationID
 
+	block block
+	// from is the predicate of another network whose rows this one took over.
+	from *predicate
+	// isLent tells that the rows are another network's to abandon.
+	isLent bool
+
 	component *component
 	// With an aggregation, what is derived are bindings, not rows. With a window,
 	// only some of the derived rows become visible.
@@ -118,6 +124,7 @@ type Clause struct {
 // is that in which demand is passed on; plans choose their own.
 type rule struct {
 	clause Clause
+	block  block
 	head   atom
 	body   []atom
 	// The computations come last, in order: each filter is tested as soon as its

@@ -137,6 +137,7 @@ func (t *transformer) demandWhole(demand *predicate, id analysis.RelationID,
 		for v := range q.Parameters {
 			from.terms = append(from.terms, operand{register: v})
 		}
+		t.block = goalBlockOf(i)
 		t.addRule(&rule{
 			clause: Clause{Rule: -1, Goal: i}, head: atom{predicate: demand},
 			body: []atom{from}, registers: len(q.Parameters),

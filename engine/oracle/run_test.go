@@ -258,6 +258,13 @@ func (r *run) deploy(s *source) error {
 	for _, k := range d.LostKeys {
 		r.forget(k)
 	}
+	for _, k := range r.keys {
+		if slices.Contains(d.KeptViews, k.View()) {
+			r.seen.tags["watched view kept by a deploy"] = true
+		} else {
+			r.seen.tags["watched view changed by a deploy"] = true
+		}
+	}
 	facts := naive.Facts{}
 	for i := range p.Relations {
 		if rel := &p.Relations[i]; !rel.Derived {
