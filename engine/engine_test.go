@@ -64,11 +64,12 @@ func wantChanges(t *testing.T, e *Engine, want ...string) {
 	t.Helper()
 	var got []string
 	e.Changes(func(k *Key, revision uint64, parts []Change) {
-		line := fmt.Sprintf("%s%v@%d", k.View(), k.Values(), revision)
+		var line strings.Builder
+		line.WriteString(fmt.Sprintf("%s%v@%d", k.View(), k.Values(), revision))
 		for i, c := range parts {
-			line += fmt.Sprintf(" +%s -%s", showPart(k, i, c.Insert), showPart(k, i, c.Retract))
+			line.WriteString(fmt.Sprintf(" +%s -%s", showPart(k, i, c.Insert), showPart(k, i, c.Retract)))
 		}
-		got = append(got, line)
+		got = append(got, line.String())
 	})
 	if !slices.Equal(got, want) {
 		t.Errorf("changes:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -226,10 +226,10 @@ func writeTable(b *strings.Builder, title string, rows [][]string) {
 		}
 	}
 	for _, row := range rows {
-		line := ""
+		var line strings.Builder
 		for i, cell := range row {
-			line += fmt.Sprintf("%-*s  ", widths[i], cell)
+			line.WriteString(fmt.Sprintf("%-*s  ", widths[i], cell))
 		}
-		b.WriteString("  " + strings.TrimRight(line, " ") + "\n")
+		b.WriteString("  " + strings.TrimRight(line.String(), " ") + "\n")
 	}
 }

@@ -275,14 +275,15 @@ var doubts = map[Doubt]string{Incomplete: " (incomplete)", Stale: " (stale)"}
 func (p *player) errors() []string {
 	var out []string
 	for _, e := range p.engine.Errors() {
-		line := fmt.Sprintf("%s%s at %d:%d: %d", e.Rule, e.View, e.Pos.Line, e.Pos.Column, e.Count)
+		var line strings.Builder
+		line.WriteString(fmt.Sprintf("%s%s at %d:%d: %d", e.Rule, e.View, e.Pos.Line, e.Pos.Column, e.Count))
 		for _, s := range e.Samples {
-			line += fmt.Sprintf("; %s at", s.Message)
+			line.WriteString(fmt.Sprintf("; %s at", s.Message))
 			for i, name := range s.Variables {
-				line += fmt.Sprintf(" %s=%v", name, s.Values[i])
+				line.WriteString(fmt.Sprintf(" %s=%v", name, s.Values[i]))
 			}
 		}
-		out = append(out, line)
+		out = append(out, line.String())
 	}
 	return out
 }
@@ -293,20 +294,21 @@ const scenarioBudget = 1000
 func (p *player) changes() []string {
 	var out []string
 	p.engine.Changes(func(k *Key, revision uint64, parts []Change) {
-		line := fmt.Sprintf("%s%v at %d:", k.View(), k.Values(), revision)
+		var line strings.Builder
+		line.WriteString(fmt.Sprintf("%s%v at %d:", k.View(), k.Values(), revision))
 		for i, c := range parts {
 			if name := k.family.view.Parts[i].Name; name != "" {
-				line += " " + name
+				line.WriteString(" " + name)
 			}
 			if len(c.Insert) > 0 {
-				line += " entered " + showPart(k, i, c.Insert)
+				line.WriteString(" entered " + showPart(k, i, c.Insert))
 			}
 			if len(c.Retract) > 0 {
-				line += " left " + showPart(k, i, c.Retract)
+				line.WriteString(" left " + showPart(k, i, c.Retract))
 			}
-			line += doubts[c.Doubt]
+			line.WriteString(doubts[c.Doubt])
 		}
-		out = append(out, line)
+		out = append(out, line.String())
 	})
 	return out
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/heddle-live/heddle/engine/analysis"
@@ -50,20 +51,21 @@ func wantTransact(t *testing.T, e *Engine, revision uint64, want string, paramet
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprintf("+%d -%d;", out.Inserted, out.Deleted)
+	var got strings.Builder
+	got.WriteString(fmt.Sprintf("+%d -%d;", out.Inserted, out.Deleted))
 	for _, s := range out.Statements {
-		got += fmt.Sprintf(" %d+%d-%d", s.Rows, s.Inserted, s.Deleted)
+		got.WriteString(fmt.Sprintf(" %d+%d-%d", s.Rows, s.Inserted, s.Deleted))
 	}
-	got += ";"
+	got.WriteString(";")
 	for _, op := range out.Changes {
 		sign := "+"
 		if op.Delete {
 			sign = "-"
 		}
-		got += fmt.Sprint(" ", sign, op.Relation, op.Row)
+		got.WriteString(fmt.Sprint(" ", sign, op.Relation, op.Row))
 	}
-	if got != want {
-		t.Errorf("transaction %d: %s, want %s", revision, got, want)
+	if got.String() != want {
+		t.Errorf("transaction %d: %s, want %s", revision, got.String(), want)
 	}
 }
 

@@ -141,7 +141,7 @@ func (p *page) call(src string) error {
 		return errors.New("there is no action " + name)
 	}
 	var values []value.Value
-	for _, word := range strings.Split(key, "/") {
+	for word := range strings.SplitSeq(key, "/") {
 		values = append(values, valueOf(word))
 	}
 	return p.transact(action.Statements, values)

@@ -156,14 +156,14 @@ var aggregateNames = map[AggregateKind]string{
 }
 
 func dumpAggregates(r *Rule) string {
-	text := ""
+	var text strings.Builder
 	for i, a := range r.Aggregates {
 		if a.Kind != NoAggregate {
-			text += fmt.Sprintf("  column %d %s of %s K=%d threshold=%v descending=%t\n", i,
-				aggregateNames[a.Kind], dumpTerm(a.Arg, r.Body.Variables), a.K, a.Threshold, a.Descending)
+			text.WriteString(fmt.Sprintf("  column %d %s of %s K=%d threshold=%v descending=%t\n", i,
+				aggregateNames[a.Kind], dumpTerm(a.Arg, r.Body.Variables), a.K, a.Threshold, a.Descending))
 		}
 	}
-	return text
+	return text.String()
 }
 
 func dumpAtom(p *Program, a Atom, variables []Variable) string {

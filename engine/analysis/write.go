@@ -152,12 +152,13 @@ func (w *write) canonicalText() string {
 		h.Atom.Terms = all(h.Atom.Terms)
 		parts = append(parts, h.String())
 	}
-	text := strings.Join(parts, ", ") + " <- "
+	var text strings.Builder
+	text.WriteString(strings.Join(parts, ", ") + " <- ")
 	for i, l := range w.c.conditions {
 		if i > 0 {
-			text += ", "
+			text.WriteString(", ")
 		}
-		text += renamed(l, all).String()
+		text.WriteString(renamed(l, all).String())
 	}
-	return text
+	return text.String()
 }

@@ -11,8 +11,8 @@ var add = define(Spec{
 	Name:   "+",
 	Group:  Operators,
 	Params: []string{"a", "b"},
-	Doc: "The sum. With a float on one side, an int on the other is taken as a float. A timestamp " +
-		"and an int are the time so many milliseconds later.",
+	Doc: "The sum. With a float on one side, an int on the other is taken as a float. A " +
+		"timestamp and an int are the time so many milliseconds later.",
 	Functions: slices.Concat(
 		[]Function{two(value.Int, value.Int, value.Int, addInts)},
 		mixed(value.Float, func(a []value.Value) (value.Value, error) {

@@ -14,11 +14,15 @@ var concat = define(Spec{
 	Functions: []Function{
 		{
 			Params: []value.Kind{value.String}, Variadic: true, Result: value.String,
-			Eval: func(a []value.Value) (value.Value, error) { return evalConcat(value.OfString, a) },
+			Eval: func(a []value.Value) (value.Value, error) {
+				return evalConcat(value.OfString, a)
+			},
 		},
 		{
 			Params: []value.Kind{value.Bytes}, Variadic: true, Result: value.Bytes,
-			Eval: func(a []value.Value) (value.Value, error) { return evalConcat(value.OfBytes, a) },
+			Eval: func(a []value.Value) (value.Value, error) {
+				return evalConcat(value.OfBytes, a)
+			},
 		},
 	},
 	Examples: []Example{

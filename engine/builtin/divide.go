@@ -11,8 +11,8 @@ var divide = define(Spec{
 	Name:   "/",
 	Group:  Operators,
 	Params: []string{"a", "b"},
-	Doc: "The quotient. Of two ints it is an int, cut off towards zero. With a float on one side, " +
-		"an int on the other is taken as a float.",
+	Doc: "The quotient. Of two ints it is an int, cut off towards zero. With a float on one " +
+		"side, an int on the other is taken as a float.",
 	Functions: slices.Concat(
 		[]Function{two(value.Int, value.Int, value.Int, divideInts)},
 		mixed(value.Float, func(a []value.Value) (value.Value, error) {

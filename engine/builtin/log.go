@@ -12,7 +12,10 @@ var logarithm = define(Spec{
 	Params: []string{"x"},
 	Doc:    "The natural logarithm; null of 0 and of a number below.",
 	Functions: []Function{
-		{Params: []value.Kind{value.Float}, Result: value.Float, Nullable: true, Eval: evalLogarithm},
+		{
+			Params: []value.Kind{value.Float}, Result: value.Float, Nullable: true,
+			Eval: evalLogarithm,
+		},
 		{Params: []value.Kind{value.Int}, Result: value.Float, Nullable: true, Eval: evalLogarithm},
 	},
 	Examples: []Example{gives(0.0, 1), gives(1.0, 2.718281828459045), gives(value.OfNull(), 0)},

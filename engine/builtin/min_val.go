@@ -6,8 +6,8 @@ var minVal = define(Spec{
 	Name:   "min_val",
 	Group:  Choice,
 	Params: []string{"a", "b"},
-	Doc: "The smaller of two values of one type, or of an int that is taken as a float and a float. " +
-		"With null on one side it is null.",
+	Doc: "The smaller of two values of one type, or of an int that is taken as a float and a " +
+		"float. With null on one side it is null.",
 	Functions: choice(func(a []value.Value) (value.Value, error) {
 		if value.Compare(a[0], a[1]) <= 0 {
 			return a[0], nil

@@ -11,8 +11,8 @@ var remainder = define(Spec{
 	Name:   "%",
 	Group:  Operators,
 	Params: []string{"a", "b"},
-	Doc: "What the division leaves, with the sign of `a`. With a float on one side, an int on the " +
-		"other is taken as a float.",
+	Doc: "What the division leaves, with the sign of `a`. With a float on one side, an int on " +
+		"the other is taken as a float.",
 	Functions: slices.Concat(
 		[]Function{two(value.Int, value.Int, value.Int, remainderInts)},
 		mixed(value.Float, func(a []value.Value) (value.Value, error) {

@@ -10,14 +10,16 @@ var replace = define(Spec{
 	Name:   "replace",
 	Group:  Text,
 	Params: []string{"s", "find", "by"},
-	Doc: "The text with each `find` in it replaced by `by`, from left to right. An empty `find` is " +
-		"found nowhere.",
+	Doc: "The text with each `find` in it replaced by `by`, from left to right. An empty `find` " +
+		"is found nowhere.",
 	Functions: []Function{{
 		Params: []value.Kind{value.String, value.String, value.String}, Result: value.String,
 		Eval: evalReplace,
 	}},
 	Examples: []Example{
-		gives("a-b-c", "a.b.c", ".", "-"), gives("ba", "aaa", "aa", "b"), gives("abc", "abc", "", "-"),
+		gives("a-b-c", "a.b.c", ".", "-"),
+		gives("ba", "aaa", "aa", "b"),
+		gives("abc", "abc", "", "-"),
 	},
 })
 

@@ -12,8 +12,10 @@ var timeBetween = define(Spec{
 		Eval: evalTimeBetween,
 	}},
 	Examples: []Example{
-		gives(true, at("2026-11-30T13:00:00Z"), at("2026-11-30T12:00:00Z"), at("2026-11-30T13:00:00Z")),
-		gives(false, at("2026-11-30T14:00:00Z"), at("2026-11-30T12:00:00Z"), at("2026-11-30T13:00:00Z")),
+		gives(true, at("2026-11-30T13:00:00Z"), at("2026-11-30T12:00:00Z"),
+			at("2026-11-30T13:00:00Z")),
+		gives(false, at("2026-11-30T14:00:00Z"), at("2026-11-30T12:00:00Z"),
+			at("2026-11-30T13:00:00Z")),
 	},
 })
 

@@ -10,8 +10,8 @@ var timeDecay = define(Spec{
 	Name:   "time_decay",
 	Group:  Time,
 	Params: []string{"ts", "now", "half_life"},
-	Doc: "What is left of 1 at `now`, if from `ts` on a half goes every `half_life` milliseconds: " +
-		"0.5 to the power of `(now - ts) / half_life`.",
+	Doc: "What is left of 1 at `now`, if from `ts` on a half goes every `half_life` " +
+		"milliseconds: 0.5 to the power of `(now - ts) / half_life`.",
 	Functions: []Function{{
 		Params: []value.Kind{value.Timestamp, value.Timestamp, value.Int}, Result: value.Float,
 		Eval: evalTimeDecay,

@@ -8,9 +8,10 @@ var timeDiff = define(Spec{
 	Params: []string{"a", "b"},
 	Doc:    "The milliseconds from `b` to `a`, like `a - b`.",
 	Functions: []Function{
-		two(value.Timestamp, value.Timestamp, value.Int, func(a []value.Value) (value.Value, error) {
-			return difference("time_diff", a[0], a[1], a)
-		}),
+		two(value.Timestamp, value.Timestamp, value.Int,
+			func(a []value.Value) (value.Value, error) {
+				return difference("time_diff", a[0], a[1], a)
+			}),
 	},
 	Examples: []Example{
 		gives(1500, at("2026-11-30T12:00:01.5Z"), at("2026-11-30T12:00:00Z")),

@@ -12,10 +12,11 @@ var timeSub = define(Spec{
 	Params: []string{"ts", "ms"},
 	Doc:    "The time so many milliseconds earlier, like `ts - ms`.",
 	Functions: []Function{
-		two(value.Timestamp, value.Int, value.Timestamp, func(a []value.Value) (value.Value, error) {
-			v, err := difference("time_sub", a[0], a[1], a)
-			return value.OfTimestamp(v.Int()), err
-		}),
+		two(value.Timestamp, value.Int, value.Timestamp,
+			func(a []value.Value) (value.Value, error) {
+				v, err := difference("time_sub", a[0], a[1], a)
+				return value.OfTimestamp(v.Int()), err
+			}),
 	},
 	Examples: []Example{
 		gives(at("2026-11-30T11:59:59Z"), at("2026-11-30T12:00:00Z"), 1000),

@@ -15,7 +15,8 @@ var toFloat = define(Spec{
 	Doc: "A float: the nearest one of an int, or of a decimal number in a string (`7`, `-1.5`, " +
 		"`2e-3`).",
 	Functions: []Function{
-		one(value.Float, value.Float, func(a []value.Value) (value.Value, error) { return a[0], nil }),
+		one(value.Float, value.Float,
+			func(a []value.Value) (value.Value, error) { return a[0], nil }),
 		one(value.Int, value.Float, func(a []value.Value) (value.Value, error) {
 			return float(number(a[0]), "to_float", a)
 		}),

@@ -12,8 +12,8 @@ var toInt = define(Spec{
 	Name:   "to_int",
 	Group:  Casts,
 	Params: []string{"x"},
-	Doc: "An int: of a float without what follows the point, of decimal digits in a string, 0 or 1 " +
-		"of a bool, the milliseconds since 1970 of a timestamp.",
+	Doc: "An int: of a float without what follows the point, of decimal digits in a string, 0 or " +
+		"1 of a bool, the milliseconds since 1970 of a timestamp.",
 	Functions: []Function{
 		one(value.Int, value.Int, func(a []value.Value) (value.Value, error) { return a[0], nil }),
 		one(value.Float, value.Int, intOfFloat),

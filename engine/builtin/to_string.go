@@ -10,10 +10,11 @@ var toString = define(Spec{
 	Name:   "to_string",
 	Group:  Casts,
 	Params: []string{"x"},
-	Doc: "The text of a value: numbers and bools as a program spells them, timestamps by RFC 3339 " +
-		"(by their milliseconds outside of the years 0 to 9999), bytes as UTF-8.",
+	Doc: "The text of a value: numbers and bools as a program spells them, timestamps by RFC " +
+		"3339 (by their milliseconds outside of the years 0 to 9999), bytes as UTF-8.",
 	Functions: []Function{
-		one(value.String, value.String, func(a []value.Value) (value.Value, error) { return a[0], nil }),
+		one(value.String, value.String,
+			func(a []value.Value) (value.Value, error) { return a[0], nil }),
 		one(value.Int, value.String, spell),
 		one(value.Float, value.String, spell),
 		one(value.Bool, value.String, spell),

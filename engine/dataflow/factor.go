@@ -110,7 +110,8 @@ func isRightLinear(r *analysis.Rule, at int, bound relation.Columns) bool {
 			}
 			continue
 		}
-		if t.IsConst() || head.IsConst() || t.Var != head.Var || uses[t.Var] > 0 || seen[t.Var] != 2 {
+		if t.IsConst() || head.IsConst() || t.Var != head.Var ||
+			uses[t.Var] > 0 || seen[t.Var] != 2 {
 			return false
 		}
 	}

@@ -161,7 +161,8 @@ func (p *parser) beginsSigned(i int) bool {
 		return name && (p.kindAt(i+2) == tokenOpen || p.kindAt(i+2) == tokenOpenBracket)
 	case tokenName:
 		text := p.text(p.tokens[i])
-		return text == "clock" && p.kindAt(i+1) == tokenName || (text == "view" || text == "action") && name ||
+		return text == "clock" && p.kindAt(i+1) == tokenName ||
+			(text == "view" || text == "action") && name ||
 			text == "seed" && (p.kindAt(i+1) == tokenPlus || p.kindAt(i+1) == tokenMinus)
 	}
 	return false

@@ -281,16 +281,17 @@ func errorTexts(e *engine.RuleErrors) []string {
 	}
 	var texts []string
 	for _, sample := range e.Samples {
-		text := clause + ": " + sample.Message
+		var text strings.Builder
+		text.WriteString(clause + ": " + sample.Message)
 		for i, name := range sample.Variables {
 			if i == 0 {
-				text += " at "
+				text.WriteString(" at ")
 			} else {
-				text += ", "
+				text.WriteString(", ")
 			}
-			text += name + " = " + sample.Values[i].String()
+			text.WriteString(name + " = " + sample.Values[i].String())
 		}
-		texts = append(texts, text)
+		texts = append(texts, text.String())
 	}
 	return texts
 }
