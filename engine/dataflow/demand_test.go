@@ -289,3 +289,31 @@ view from($x: int) := ?path($x, Y)
 		t.Errorf("%d derived rows for a result of %d", rows, nodes)
 	}
 }
+
+// TestBoundRecursionIsNotQuadratic asks whether one node of a graph reaches another, by
+// both columns.
+func TestBoundRecursionIsNotQuadratic(t *testing.T) {
+	const nodes = 600
+	for _, body := range []string{"edge(X, Y), path(Y, Z)", "path(X, Y), edge(Y, Z)"} {
+		c := config(t, "+edge(src: int, dst: int)\npath(X, Y) <- edge(X, Y)\n"+
+			"path(X, Z) <- "+body+"\nview from($x: int, $y: int) := ?path($x, $y)\n")
+		n, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range nodes {
+			n.Insert(0, ids(i, (i+1)%nodes))
+			n.Insert(0, ids(i, (7*i+3)%nodes))
+		}
+		n.Demand(0, ids(7, 77))
+		if _, _, err := n.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		if n.Result(0).Len() != 1 {
+			t.Errorf("%s: the way from 7 to 77 is not found", body)
+		}
+		if most := uint64(40 * nodes); n.Steps() > most {
+			t.Errorf("%s: %d steps, more than %d", body, n.Steps(), most)
+		}
+	}
+}

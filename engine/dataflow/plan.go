@@ -1,6 +1,8 @@
 package dataflow
 
 import (
+	"slices"
+
 	"github.com/heddle-live/heddle/engine/relation"
 	"github.com/heddle-live/heddle/engine/value"
 )
@@ -244,12 +246,45 @@ func (p *planner) next(first int) int {
 			continue
 		}
 		n := boundColumns(a.terms, p.bound).Len()
-		s := score(n, len(a.terms), a.predicate.kind, p.isInside(a.predicate))
+		last := p.isInside(a.predicate) || p.isBetterProbed(i)
+		s := score(n, len(a.terms), a.predicate.kind, last)
 		if best < 0 || s > bestScore {
 			best, bestScore = i, s
 		}
 	}
 	return best
+}
+
+// isBetterProbed reports whether a body atom is a recursive demand that an untaken
+// base atom, which can be looked up as well, binds wholly. Its posting lists grow with
+// what is reached, as when all that reaches one node is asked for.
+func (p *planner) isBetterProbed(i int) bool {
+	d := p.rule.body[i]
+	if d.predicate.kind != demand || !d.predicate.component.recursive ||
+		p.bound.hasAll(d.terms) {
+		return false
+	}
+	return slices.ContainsFunc(p.untaken(), func(a atom) bool {
+		if a.predicate.kind != base || boundColumns(a.terms, p.bound) == 0 {
+			return false
+		}
+		for _, t := range d.terms {
+			if !p.bound.has(t) && !slices.Contains(a.terms, t) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// untaken returns the positive body atoms that have no step yet.
+func (p *planner) untaken() (out []atom) {
+	for i, a := range p.rule.body {
+		if !p.taken[i] && !a.negated {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // placeTests adds the filters and negated atoms whose operands have all become
