@@ -109,6 +109,7 @@ type RelationChanges struct {
 	Added   []string          `json:"added,omitempty"`
 	Dropped []DroppedRelation `json:"dropped,omitempty"`
 	Changed []string          `json:"changed,omitempty" doc:"Other names or types of columns"`
+	Renamed []RenamedRelation `json:"renamed,omitempty"`
 	Lost    []DroppedRelation `json:"lost,omitempty" doc:"All, dropped or changed, that lose rows"`
 }
 
@@ -118,10 +119,17 @@ type DroppedRelation struct {
 	Rows int    `json:"rows" doc:"Rows that are lost"`
 }
 
+// RenamedRelation is a relation that keeps its rows under another name.
+type RenamedRelation struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
 // Empty reports whether nothing changes.
 func (c *Changes) Empty() bool {
 	return c.Relations.Added == nil && c.Relations.Dropped == nil && c.Relations.Changed == nil &&
-		c.Rules.empty() && c.Views.empty() && c.Views.Rows == nil && c.Actions.empty()
+		c.Relations.Renamed == nil && c.Rules.empty() &&
+		c.Views.empty() && c.Views.Rows == nil && c.Actions.empty()
 }
 
 func (l *ChangeList) empty() bool { return l.Added == nil && l.Dropped == nil && l.Changed == nil }
@@ -142,6 +150,9 @@ func changesOf(d *engine.Diff) Changes {
 	}
 	for _, r := range d.DroppedRelations {
 		c.Relations.Dropped = append(c.Relations.Dropped, DroppedRelation{r.Name, r.Rows})
+	}
+	for _, r := range d.RenamedRelations {
+		c.Relations.Renamed = append(c.Relations.Renamed, RenamedRelation{r.From, r.To})
 	}
 	for _, r := range d.Lost {
 		c.Relations.Lost = append(c.Relations.Lost, DroppedRelation{r.Name, r.Rows})

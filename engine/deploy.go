@@ -38,10 +38,10 @@ func (f *family) watchedKeys() []*Key {
 	return keys
 }
 
-// Deploy replaces the program. Base relations that keep their name and fit their
-// columns keep their rows; see Keeps. Keys of views that keep the types of their
-// parameters and their columns stay watched, and Changes tells how their rows
-// differ; the keys of other views are dead, and returned in the diff. Keys of views
+// Deploy replaces the program. Base relations that keep their name, or tell the one that
+// they had, and fit their columns keep their rows; see Keeps. Keys of views that keep the
+// types of their parameters and their columns stay watched, and Changes tells how their
+// rows differ; the keys of other views are dead, and returned in the diff. Keys of views
 // whose evaluation stays the same are left as they are.
 //
 // A change that would lose rows returns a *DataLossError together with the diff
@@ -264,11 +264,9 @@ func (e *Engine) carryTables(p *analysis.Program) []*relation.Relation {
 		if r.Derived {
 			continue
 		}
-		if id, ok := e.relations[r.Name]; ok {
-			if !e.program.Relations[id].Derived && e.misfit(id, r.Columns) == "" {
-				tables[i] = e.widened(e.tables[id], len(r.Columns))
-				continue
-			}
+		if id, ok := e.heir(r); ok && e.misfit(id, r.Columns) == "" {
+			tables[i] = e.widened(e.tables[id], len(r.Columns))
+			continue
 		}
 		tables[i] = e.newTable(len(r.Columns))
 	}

@@ -15,10 +15,12 @@ const ClockRelation = "clock"
 // Diff tells how a program differs from the one before. Lists are in the order of
 // the text, the next program's for what it has, else the present one's.
 type Diff struct {
-	// Base relations; a changed one has other names or types of columns.
+	// Base relations; a changed one has other names or types of columns, a renamed one
+	// may have, too.
 	AddedRelations   []string          `json:"added_relations,omitempty"`
 	DroppedRelations []DroppedRelation `json:"dropped_relations,omitempty"`
 	ChangedRelations []string          `json:"changed_relations,omitempty"`
+	RenamedRelations []RenamedRelation `json:"renamed_relations,omitempty"`
 
 	AddedRules   []string `json:"added_rules,omitempty"`   // texts of clauses
 	DroppedRules []string `json:"dropped_rules,omitempty"` // texts of clauses
@@ -66,10 +68,17 @@ type DroppedRelation struct {
 	Rows int    `json:"rows"`
 }
 
+// RenamedRelation is a base relation that has another name from now on.
+type RenamedRelation struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
 // Empty reports whether the programs mean the same.
 func (d *Diff) Empty() bool {
 	return len(d.AddedRelations) == 0 && len(d.DroppedRelations) == 0 &&
-		len(d.ChangedRelations) == 0 && len(d.AddedRules) == 0 && len(d.DroppedRules) == 0 &&
+		len(d.ChangedRelations) == 0 && len(d.RenamedRelations) == 0 &&
+		len(d.AddedRules) == 0 && len(d.DroppedRules) == 0 &&
 		len(d.AddedViews) == 0 && len(d.DroppedViews) == 0 && len(d.ChangedViews) == 0 &&
 		len(d.AddedActions) == 0 && len(d.DroppedActions) == 0 && len(d.ChangedActions) == 0
 }
@@ -100,14 +109,22 @@ func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
 			loss = &DataLossError{Relation: name, Rows: n, Why: why}
 		}
 	}
+	inherited := make([]bool, len(old.Relations))
 	for i := range next.Relations {
 		r := &next.Relations[i]
-		id, ok := old.RelationNamed(r.Name)
-		switch {
-		case r.Derived:
-		case !ok || old.Relations[id].Derived:
+		if r.Derived {
+			continue
+		}
+		id, ok := e.heir(r)
+		if !ok {
 			d.AddedRelations = append(d.AddedRelations, r.Name)
-		case !slices.Equal(old.Relations[id].Columns, r.Columns):
+			continue
+		}
+		inherited[id] = true
+		if from := old.Relations[id].Name; from != r.Name {
+			d.RenamedRelations = append(d.RenamedRelations, RenamedRelation{from, r.Name})
+		}
+		if !slices.Equal(old.Relations[id].Columns, r.Columns) {
 			d.ChangedRelations = append(d.ChangedRelations, r.Name)
 			if why := e.misfit(id, r.Columns); why != "" {
 				lose(id, why)
@@ -116,18 +133,14 @@ func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
 	}
 	for i := range old.Relations {
 		r, at := &old.Relations[i], analysis.RelationID(i)
-		if r.Derived {
-			continue
-		}
-		id, ok := next.RelationNamed(r.Name)
-		if ok && !next.Relations[id].Derived {
+		if r.Derived || inherited[i] {
 			continue
 		}
 		d.DroppedRelations = append(d.DroppedRelations, DroppedRelation{r.Name, rows(at)})
 		if old.ClockMillis > 0 && r.Name == ClockRelation {
 			continue // nobody wrote its row
 		}
-		if ok {
+		if _, ok := next.RelationNamed(r.Name); ok {
 			lose(at, "rules define it in the new program")
 		} else {
 			lose(at, "it is not in the new program")
@@ -140,12 +153,26 @@ func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
 	return d, loss
 }
 
-// Keeps reports whether a base relation of the present program keeps its rows when
-// it has the columns of the next: those that it has keep their types, whatever they
+// heir returns the base relation of the present program that a base relation of the
+// next is: the one of its name or, if there is no relation of that name, of the name
+// that it had before.
+func (e *Engine) heir(r *analysis.Relation) (analysis.RelationID, bool) {
+	id, ok := e.relations[r.Name]
+	if !ok && r.Was != "" {
+		id, ok = e.relations[r.Was]
+	}
+	return id, ok && !e.program.Relations[id].Derived
+}
+
+// Keeps returns the name that a base relation of the next program has in the present
+// one, if it keeps its rows: the columns that it has keep their types, whatever they
 // are called, and further ones are nullable. In its rows they hold null.
-func (e *Engine) Keeps(name string, next []analysis.Column) bool {
-	id, ok := e.relations[name]
-	return ok && !e.program.Relations[id].Derived && e.misfit(id, next) == ""
+func (e *Engine) Keeps(r *analysis.Relation) (name string, ok bool) {
+	id, ok := e.heir(r)
+	if !ok || e.misfit(id, r.Columns) != "" {
+		return "", false
+	}
+	return e.program.Relations[id].Name, true
 }
 
 // misfit says why the rows of a base relation do not fit the columns of the next

@@ -100,6 +100,7 @@ func (a *analyser) err() error {
 func (a *analyser) declare(f *parse.File) {
 	a.declareBase(f)
 	a.declareDerived(f)
+	a.checkRenamed(f)
 	slices.SortStableFunc(a.program.Relations, func(x, y Relation) int {
 		return cmp.Or(cmp.Compare(x.Pos.Line, y.Pos.Line), cmp.Compare(x.Pos.Column, y.Pos.Column))
 	})
@@ -138,7 +139,7 @@ func (a *analyser) declareBase(f *parse.File) {
 				name, a.program.Relations[id].Pos.Line)
 			continue
 		}
-		r := Relation{Name: name, Pos: s.Pos}
+		r := Relation{Name: name, Was: s.Was.Text, Pos: s.Pos}
 		for _, c := range s.Columns {
 			for _, other := range r.Columns {
 				if other.Name == c.Name.Text {
@@ -151,6 +152,29 @@ func (a *analyser) declareBase(f *parse.File) {
 		}
 		a.program.names[name] = RelationID(len(a.program.Relations))
 		a.program.Relations = append(a.program.Relations, r)
+	}
+}
+
+// checkRenamed checks that each name that a relation had before is free now, but for a
+// derived one, and was that of one relation.
+func (a *analyser) checkRenamed(f *parse.File) {
+	taken := make(map[string]string)
+	for i := range f.Schemas {
+		s := &f.Schemas[i]
+		name, was := s.Relation.Text, s.Was.Text
+		if was == "" {
+			continue
+		}
+		if other, ok := taken[was]; ok {
+			a.fail(s.Was.Pos, "leave `was "+was+"` out at one of them",
+				"both %s and %s take over the facts of %s", other, name, was)
+			continue
+		}
+		taken[was] = name
+		if id, ok := a.program.names[was]; ok && !a.program.Relations[id].Derived {
+			a.fail(s.Was.Pos, "leave `was "+was+"` out: a relation is renamed once only",
+				"%s has a schema of its own in line %d", was, a.program.Relations[id].Pos.Line)
+		}
 	}
 }
 

@@ -87,11 +87,23 @@ func (p *Program) relationNames(baseOnly bool) []string {
 	return names
 }
 
+// renamed returns the relation that was called name before, or "".
+func (p *Program) renamed(name string) string {
+	for i := range p.Relations {
+		if p.Relations[i].Was == name && name != "" {
+			return p.Relations[i].Name
+		}
+	}
+	return ""
+}
+
 // unknownRelation words the error of a name that no relation has.
 func (p *Program) unknownRelation(name string, baseOnly bool) (message, hint string) {
 	message = "there is no relation " + name
 	names := p.relationNames(baseOnly)
 	switch near := nearest(name, names); {
+	case p.renamed(name) != "":
+		hint = "it is called " + p.renamed(name) + " now"
 	case p.ViewNamed(name) != nil:
 		return name + " is a view, not a relation", ""
 	case p.ActionNamed(name) != nil:

@@ -27,6 +27,7 @@ type Relation struct {
 	Name    string
 	Columns []Column
 	Derived bool
+	Was     string // the name that a base relation had before, "" for none
 	Pos     Position
 }
 

@@ -139,7 +139,8 @@ func (a *takeover) clause(c Clause) (Clause, bool) {
 func matchable(old, next []*predicate) bool {
 	return slices.EqualFunc(old, next, func(o, p *predicate) bool {
 		return o.kind == p.kind && o.arity == p.arity &&
-			(o.aggregation == nil) == (p.aggregation == nil) && (o.window == nil) == (p.window == nil)
+			(o.aggregation == nil) == (p.aggregation == nil) &&
+			(o.window == nil) == (p.window == nil)
 	})
 }
 
@@ -148,7 +149,8 @@ func matchable(old, next []*predicate) bool {
 func (a *takeover) isSame(old, next *contents) bool {
 	for i, p := range next.predicates {
 		o := old.predicates[i]
-		if p.kind == root && !slices.Equal(a.old.goals[o.goal].outputs, a.next.goals[p.goal].outputs) {
+		if p.kind == root &&
+			!slices.Equal(a.old.goals[o.goal].outputs, a.next.goals[p.goal].outputs) {
 			return false
 		}
 		if w := p.window; w != nil && (w.first != o.window.first || w.last != o.window.last ||

@@ -17,6 +17,7 @@ type generator struct {
 	derived []*relation
 	tags    map[string]bool // the constructs of the program
 	views   int             // made so far, for their names
+	renamed int             // relations so far
 	foreign bool            // leave out what clingo does not know, or in another way
 }
 

@@ -284,6 +284,9 @@ func (r *run) kept(next *analysis.Relation) naive.Set {
 		return kept
 	}
 	id, ok := r.program.RelationNamed(next.Name)
+	if !ok && next.Was != "" {
+		id, ok = r.program.RelationNamed(next.Was)
+	}
 	if !ok || r.program.Relations[id].Derived {
 		return kept
 	}
@@ -291,7 +294,7 @@ func (r *run) kept(next *analysis.Relation) naive.Set {
 	if len(old) > len(next.Columns) {
 		return kept
 	}
-	for _, row := range r.facts[next.Name] {
+	for _, row := range r.facts[r.program.Relations[id].Name] {
 		row = slices.Clone(row)
 		for i, c := range next.Columns {
 			if i == len(row) {

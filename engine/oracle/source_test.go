@@ -20,6 +20,7 @@ type source struct {
 // relation is what the generator knows of a relation.
 type relation struct {
 	name    string
+	was     string // the name of a base relation before, "" for none
 	columns []column
 	derived bool
 	level   int // derived ones read others of their level, and negate those below
@@ -77,7 +78,11 @@ func (r *relation) String() string {
 	for i, c := range r.columns {
 		columns[i] = fmt.Sprintf("c%d: %v", i, c)
 	}
-	return "+" + r.name + "(" + strings.Join(columns, ", ") + ")"
+	text := "+" + r.name + "(" + strings.Join(columns, ", ") + ")"
+	if r.was != "" {
+		text += " was " + r.was
+	}
+	return text
 }
 
 func (c clause) String() string { return c.head + " <- " + strings.Join(c.body, ", ") }

@@ -362,7 +362,19 @@ func (g *generator) renew(written map[string][]string) *source {
 	r := *g.bases[at]
 	r.columns = slices.Clone(r.columns)
 	g.bases[at] = &r
-	switch g.IntN(4) {
+	renamed := g.in(4)
+	if renamed {
+		g.tag("relation is renamed")
+		g.renamed++
+		r.was, r.name = r.name, fmt.Sprintf("n%d", g.renamed)
+		written[r.name] = written[r.was]
+		delete(written, r.was)
+	}
+	change := g.IntN(4)
+	if renamed {
+		change = g.IntN(8) // more often with its facts
+	}
+	switch change {
 	case 0:
 		g.tag("relation gets a column")
 		r.columns = append(r.columns, column{g.kind(), true})

@@ -68,10 +68,12 @@ type TypedName struct {
 	Nullable bool // of a column: `age: int?`
 }
 
-// Schema declares a base relation: `+edge(src: int, dst: int)`.
+// Schema declares a base relation: `+edge(src: int, dst: int)`, perhaps with the name
+// that it had before: `+link(src: int, dst: int) was edge`.
 type Schema struct {
 	Relation Name
 	Columns  []TypedName
+	Was      Name // its Text is "" if there is none
 	Pos      Position
 }
 

@@ -14,6 +14,7 @@ var programs = []struct{ name, src, want string }{
 		"schema of every type", "+t(a: int, b: float, c: string, d: bool).",
 		"+t(a: int, b: float, c: string, d: bool)",
 	},
+	{"renamed", "+b(x:int)  was\n  a. +was(was: int) was was", "+b(x: int) was a\n+was(was: int) was was"},
 	{"rule", `r1(X,Y)<-edge(X,Y),label(X,"hot").`, `r1(X, Y) <- edge(X, Y), label(X, "hot")`},
 	{
 		"comparisons", "r(X) <- e(X, Y, Z), X=Y, X!=1, Y<2, Y<=-3, Z>4.5, Z>=-6.25e-3",

@@ -87,11 +87,15 @@ func (p *parser) plusStatement(f *File) {
 		return
 	}
 	p.expect(tokenOpen, "`(` and the columns of "+relation.Text)
-	columns := p.typedNames("column", tokenName)
+	s := Schema{Relation: relation, Pos: position(plus)}
+	s.Columns = p.typedNames("column", tokenName)
+	if tok := p.peek(); tok.kind == tokenName && p.text(tok) == "was" {
+		p.next()
+		s.Was = p.name("relation")
+	}
 	p.expectEnd()
 	if !p.failed {
-		f.Schemas = append(f.Schemas,
-			Schema{Relation: relation, Columns: columns, Pos: position(plus)})
+		f.Schemas = append(f.Schemas, s)
 	}
 }
 

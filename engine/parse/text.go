@@ -126,7 +126,11 @@ func (w Window) String() string {
 
 // String returns the declaration in its one spelling.
 func (s Schema) String() string {
-	return "+" + s.Relation.Text + "(" + typedNamesText("", s.Columns) + ")"
+	text := "+" + s.Relation.Text + "(" + typedNamesText("", s.Columns) + ")"
+	if s.Was.Text != "" {
+		text += " was " + s.Was.Text
+	}
+	return text
 }
 
 // String returns the declaration in its one spelling.

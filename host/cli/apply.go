@@ -137,6 +137,7 @@ func (c *command) printApplied(graph string, a *applied) error {
 	}{
 		{"+", "relation", relations.Added},
 		{"~", "relation", withLosses(relations.Changed, relations.Lost)},
+		{"~", "relation", renamed(relations)},
 		{"-", "relation", withLosses(dropped, relations.Lost)},
 		{"+", "rule", a.Changes.Rules.Added},
 		{"-", "rule", a.Changes.Rules.Dropped},
@@ -155,6 +156,15 @@ func (c *command) printApplied(graph string, a *applied) error {
 		}
 	}
 	return nil
+}
+
+// renamed words which relations have another name from now on.
+func renamed(relations *admin.RelationChanges) []string {
+	var out []string
+	for _, r := range relations.Renamed {
+		out = append(out, r.To+" was "+withLosses([]string{r.From}, relations.Lost)[0])
+	}
+	return out
 }
 
 // withLosses adds to names of relations how many rows they lose.

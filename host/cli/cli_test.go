@@ -151,7 +151,7 @@ func TestPrintApplied(t *testing.T) {
 	var a applied
 	text := `{"revision":4,"dry_run":false,"changes":{
 		"relations":{"added":["a"],"changed":["b"],"dropped":[{"name":"c","rows":1},{"name":"d","rows":0}],
-			"lost":[{"name":"b","rows":3},{"name":"c","rows":1}]},
+			"renamed":[{"from":"o","to":"p"}],"lost":[{"name":"b","rows":3},{"name":"c","rows":1}]},
 		"rules":{"added":["e(X) <- a(X)"],"dropped":["f(X) <- c(X)"],"changed":["e"]},
 		"views":{"added":["g"],"changed":["h"],"dropped":["i"],"touched":["m","n"],"rows":[
 			{"view":"h","keys_ended":0,"entered":2,"left":1},{"view":"i","keys_ended":1,"entered":0,"left":0},
@@ -169,6 +169,7 @@ func TestPrintApplied(t *testing.T) {
 	want := `graph shop: program applied at revision 4
   + relation a
   ~ relation b (3 rows lost)
+  ~ relation p was o
   - relation c (1 row lost)
   - relation d
   + rule e(X) <- a(X)

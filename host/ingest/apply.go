@@ -158,8 +158,9 @@ func (l *Loop) programRecord(p *program, drops []uint32, seeds []analysis.Op) (
 
 // succeed returns the program that follows p with checked in force, and the
 // numbers of the relations whose facts go: those that are dropped and those
-// whose columns do not fit. A relation keeps its number while it keeps its facts:
-// columns that are added hold null, and nulls at the end are not written.
+// whose columns do not fit. A relation keeps its number while it keeps its facts,
+// whatever it is called: columns that are added hold null, and nulls at the end are
+// not written.
 func (l *Loop) succeed(p *program, checked *analysis.Program, revision uint64) (
 	*program, []uint32,
 ) {
@@ -167,13 +168,15 @@ func (l *Loop) succeed(p *program, checked *analysis.Program, revision uint64) (
 		checked: checked, revision: revision, schema: p.schema + 1,
 		relations: map[string]uint32{}, next: p.next,
 	}
+	kept := make(map[uint32]bool)
 	for i := range checked.Relations {
 		r := &checked.Relations[i]
 		if r.Derived {
 			continue
 		}
-		if id, ok := p.relations[r.Name]; ok && l.engine.Keeps(r.Name, r.Columns) {
-			next.relations[r.Name] = id
+		if from, ok := l.engine.Keeps(r); ok {
+			next.relations[r.Name] = p.relation(from)
+			kept[p.relation(from)] = true
 			continue
 		}
 		next.next++
@@ -181,7 +184,7 @@ func (l *Loop) succeed(p *program, checked *analysis.Program, revision uint64) (
 	}
 	var drops []uint32
 	for _, name := range slices.Sorted(maps.Keys(p.relations)) {
-		if id := p.relations[name]; next.relations[name] != id {
+		if id := p.relations[name]; !kept[id] {
 			drops = append(drops, id)
 		}
 	}

@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,6 +47,57 @@ func TestRowsOfNullsOutliveARestart(t *testing.T) {
 			t.Errorf("rows %s", got)
 		}
 		f.restart()
+	}
+}
+
+func TestRenamedRelationsOutliveARestart(t *testing.T) {
+	f := start(t)
+	f.apply("+person(name: string, age: int)\n+pet(name: string)\n")
+	f.write(`+person[("ann", 9), ("bob", 41)]. +pet("rex")`)
+	const renamed = "+people(name: string, age: int, town: string?) was person\n"
+	applied, err := f.loop.Apply(t.Context(),
+		renamed+"person(N) <- people(N, _, _)\n+pet(name: string)\n", ingest.ApplyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := applied.Diff
+	want := []engine.RenamedRelation{{From: "person", To: "people"}}
+	if !slices.Equal(d.RenamedRelations, want) || d.AddedRelations != nil ||
+		d.DroppedRelations != nil || d.Lost != nil || len(d.ChangedRelations) != 1 {
+		t.Errorf("%+v", d)
+	}
+	f.write(`-people("bob", 41, null). +people("cleo", 70, "Bonn")`)
+	check := func(want string) {
+		t.Helper()
+		for range 2 {
+			if got := f.query("?people(N, A, T)"); got != want {
+				t.Errorf("rows %s, want %s", got, want)
+			}
+			f.restart()
+		}
+	}
+	check(`["ann" 9 null "cleo" 70 "Bonn"]`)
+	// The text may stay, though there is a new relation of the old name meanwhile.
+	f.apply(renamed + "+pet(name: string)\n")
+	check(`["ann" 9 null "cleo" 70 "Bonn"]`)
+	f.apply("+people(name: string, age: int, town: string?)\n+pet(name: string)\n+person(x: int)\n")
+	f.write("+person(1)")
+	check(`["ann" 9 null "cleo" 70 "Bonn"]`)
+	_, err = f.loop.Apply(t.Context(), renamed+"+pet(name: string)\n", ingest.ApplyOptions{})
+	loss, ok := errors.AsType[*engine.DataLossError](err)
+	if !ok || loss.Relation != "person" || loss.Rows != 1 {
+		t.Errorf("a relation that was renamed long ago: %v", err)
+	}
+	// Names go round.
+	f.apply("+pets(name: string) was pet\n" +
+		"+person(x: int)\n+people(name: string, age: int, town: string?)\n")
+	if got := f.query("?pets(N)"); got != `["rex"]` {
+		t.Errorf("pets: %s", got)
+	}
+	_, err = f.loop.Apply(t.Context(), "+animals(name: int) was pets\n"+
+		"+person(x: int)\n+people(name: string, age: int, town: string?)\n", ingest.ApplyOptions{})
+	if loss, ok = errors.AsType[*engine.DataLossError](err); !ok || loss.Relation != "pets" {
+		t.Errorf("other types: %v", err)
 	}
 }
 
