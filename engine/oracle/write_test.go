@@ -389,6 +389,7 @@ func (g *generator) renew(written map[string][]string) *source {
 	case 3:
 		g.tag("relation is dropped")
 		g.bases = slices.Delete(g.bases, at, at+1)
+		delete(written, r.name) // another of this name may come, with other columns
 		if len(g.bases) == 1 {
 			g.bases = append(g.bases, &relation{name: "b9", columns: g.columns(2)})
 		}
