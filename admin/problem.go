@@ -234,6 +234,14 @@ func budgetProblem(err error, budget *engine.BudgetError) *Problem {
 		p.Code = "graph_rows"
 		p.Hint = "nothing was done; watch fewer keys, or raise graph_rows in the server's " +
 			"configuration"
+	case engine.LimitCommitBytes:
+		p.Code = "commit_bytes"
+		p.Hint = "nothing was done; compute shorter texts or fewer values at once, or raise " +
+			"commit_bytes in the server's configuration"
+	case engine.LimitGraphBytes:
+		p.Code = "graph_bytes"
+		p.Hint = "nothing was done; watch fewer keys, or raise graph_bytes in the server's " +
+			"configuration"
 	}
 	if budget.Rule+budget.View == "" {
 		return p

@@ -230,7 +230,7 @@ func (e *Engine) demandAgain(n *next, p *analysis.Program, d *Diff) error {
 			}
 		}
 	}
-	n.network.Limits(dataflow.Limits{Rows: e.limits.GraphRows})
+	n.network.Limits(e.graphBounds())
 	if _, _, err := n.network.Settle(); err != nil {
 		return named(err, p, n.goals)
 	}

@@ -15,6 +15,12 @@ type Limits struct {
 	CommitRows uint64
 	// GraphRows is how many derived rows are kept at most.
 	GraphRows uint64
+	// CommitBytes is for one commit, watched key or query: what the new values take that
+	// its computations make.
+	CommitBytes uint64
+	// GraphBytes is how much all values may take, those of facts included, while a
+	// computation adds to them.
+	GraphBytes uint64
 }
 
 // SetLimits bounds everything from now on. Before the first call nothing is bounded.
@@ -25,19 +31,29 @@ func (e *Engine) SetLimits(l Limits) {
 
 // bounds are the limits of the main network, with a limit of steps.
 func (e *Engine) bounds(steps uint64) dataflow.Limits {
+	l := e.graphBounds()
+	l.Derivations, l.ValueBytes, l.Steps = e.limits.CommitRows, e.limits.CommitBytes, steps
+	return l
+}
+
+// graphBounds are those limits of the main network that do not count what one commit
+// does.
+func (e *Engine) graphBounds() dataflow.Limits {
 	return dataflow.Limits{
-		Derivations: e.limits.CommitRows, Rows: e.limits.GraphRows, Steps: steps,
+		Rows: e.limits.GraphRows, Held: e.symbols.Held, HeldBytes: e.limits.GraphBytes,
 	}
 }
 
 // LimitKind tells the limits apart.
 type LimitKind = dataflow.LimitKind
 
-// The limits: Limits.CommitRows, Limits.GraphRows, and steps.
+// The limits: those of Limits, and steps.
 const (
-	LimitCommitRows = dataflow.LimitDerivations
-	LimitGraphRows  = dataflow.LimitRows
-	LimitSteps      = dataflow.LimitSteps
+	LimitCommitRows  = dataflow.LimitDerivations
+	LimitGraphRows   = dataflow.LimitRows
+	LimitSteps       = dataflow.LimitSteps
+	LimitCommitBytes = dataflow.LimitValueBytes
+	LimitGraphBytes  = dataflow.LimitHeldBytes
 )
 
 // BudgetError says which limit an evaluation went past, and where. It wraps ErrBudget.

@@ -127,6 +127,7 @@ func (v *evaluator) evaluate() (QueryResult, error) {
 	}
 	limits := dataflow.Limits{
 		Steps: v.options.Budget, Derivations: v.limits.CommitRows,
+		Held: v.symbols.Held, ValueBytes: v.limits.CommitBytes,
 		Cancelled: v.options.Cancelled,
 	}
 	if v.stops != nil {
@@ -268,6 +269,7 @@ type querySymbols struct {
 	interner *value.Interner
 	extra    []value.Value
 	ids      map[value.Value]value.ID // of extra, once there are more than a few
+	bytes    uint64                   // of the texts of extra
 	// held are the ids of the graph that a pinned query has met on its own, and that
 	// must not become those of other values before it ends; nil for another query.
 	held map[value.ID]struct{}
@@ -329,6 +331,7 @@ func (s *querySymbols) newID(v value.Value) (value.ID, error) {
 	}
 	id := firstExtra - value.ID(len(s.extra))
 	s.extra = append(s.extra, v)
+	s.bytes += uint64(len(v.Str()))
 	switch {
 	case s.ids != nil:
 		s.ids[v] = id
@@ -340,6 +343,12 @@ func (s *querySymbols) newID(v value.Value) (value.ID, error) {
 		}
 	}
 	return id, nil
+}
+
+// Held returns about how many bytes the values of the query's own take.
+func (s *querySymbols) Held() uint64 {
+	const each = 96 // in extra and, twice as large as need be, in ids
+	return uint64(len(s.extra))*each + s.bytes
 }
 
 // Value returns what an id of this query or of the graph stands for.

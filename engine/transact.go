@@ -127,6 +127,7 @@ func (e *Engine) refuse(before uint64) {
 		m.key.revision = m.revision
 	}
 	e.begin(before)
+	e.sweep()
 }
 
 // transaction is a transaction of several statements in progress.

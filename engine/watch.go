@@ -160,6 +160,7 @@ func (e *Engine) WatchWithin(view string, key []value.Value, steps uint64) (*Key
 	e.pending = e.pending[:first]
 	e.trimPending()
 	if err != nil {
+		e.sweep()
 		return nil, fmt.Errorf("view %q: %w", view, named(err, e.program, e.goals))
 	}
 	return k, nil

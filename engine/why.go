@@ -154,6 +154,7 @@ func (m *model) derive(p *dataflow.Prepared, tables []*relation.Relation, q *ana
 	}
 	limits := dataflow.Limits{
 		Steps: m.steps, Derivations: m.limits.CommitRows, Cancelled: m.cancelled,
+		Held: m.symbols.Held, ValueBytes: m.limits.CommitBytes,
 	}
 	if m.stops != nil {
 		limits.Cancelled, limits.CancelSteps = m.stops, m.ticksPerPause

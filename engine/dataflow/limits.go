@@ -20,8 +20,12 @@ type Limits struct {
 	Derivations uint64 // rows that rules derive, counted as often as they are derived
 	Steps       uint64 // about an eighth of a microsecond each, at worst
 	// Rows bounds the derived rows of the whole network, failing bindings included.
-	Rows      uint64
-	Cancelled func() bool // asked every CancelSteps
+	Rows uint64
+	// Held is the memory that values take. ValueBytes bounds by how much computations may
+	// let it grow, and HeldBytes up to where they may.
+	Held                  func() uint64
+	ValueBytes, HeldBytes uint64
+	Cancelled             func() bool // asked every CancelSteps
 	// CancelSteps is a few thousand if it is 0.
 	CancelSteps uint64
 }
@@ -34,6 +38,8 @@ const (
 	LimitDerivations LimitKind = iota
 	LimitSteps
 	LimitRows
+	LimitValueBytes
+	LimitHeldBytes
 )
 
 // BudgetError says which limit a Settle went past, and in which clause. It wraps
@@ -50,6 +56,11 @@ func (e *BudgetError) Error() string {
 		return fmt.Sprintf("the evaluation took more than %d steps", e.Max)
 	case LimitRows:
 		return fmt.Sprintf("more than %d derived rows would be kept", e.Max)
+	case LimitValueBytes:
+		return fmt.Sprintf("more than %d bytes of new values would be computed at once", e.Max)
+	case LimitHeldBytes:
+		return fmt.Sprintf("values would be computed while more than %d bytes of them are held",
+			e.Max)
 	default:
 		return fmt.Sprintf("more than %d rows would be derived at once", e.Max)
 	}
@@ -60,7 +71,8 @@ func (e *BudgetError) Unwrap() error { return ErrBudget }
 // Limits bounds what each Settle from now on may do.
 func (n *Network) Limits(l Limits) {
 	n.limits = l
-	n.isLimited = l.Derivations|l.Steps|l.Rows != 0 || l.Cancelled != nil
+	n.isLimited = l.Derivations|l.Steps|l.Rows|l.ValueBytes|l.HeldBytes != 0 ||
+		l.Cancelled != nil
 	n.liftLimits()
 }
 
@@ -76,6 +88,7 @@ type meter struct {
 	gainedMax uint64
 	rows      uint64 // derived rows in all tables, visible or not
 	rowsMax   uint64
+	heldMax   uint64 // what computations may let Limits.Held become
 }
 
 // startMeter begins a Settle within the limits.
@@ -87,7 +100,13 @@ func (n *Network) startMeter() {
 		return limit
 	}
 	n.gained, n.gainedMax, n.rowsMax = 0, orMax(n.limits.Derivations), orMax(n.limits.Rows)
-	n.stepsEnd, n.stepsMax = math.MaxUint64, math.MaxUint64
+	n.stepsEnd, n.stepsMax, n.heldMax = math.MaxUint64, math.MaxUint64, math.MaxUint64
+	if n.limits.Held != nil {
+		n.heldMax = orMax(n.limits.HeldBytes)
+		if n.limits.ValueBytes > 0 {
+			n.heldMax = min(n.heldMax, n.limits.Held()+n.limits.ValueBytes)
+		}
+	}
 	if n.limits.Steps > 0 {
 		n.stepsEnd = n.steps + n.limits.Steps
 		n.stepsMax = min(n.stepsEnd, n.steps+n.stepsPerCheck())
@@ -100,7 +119,7 @@ func (n *Network) startMeter() {
 // liftLimits lets the evaluation go on without limits until the next Settle.
 func (n *Network) liftLimits() {
 	n.gainedMax, n.rowsMax = math.MaxUint64, math.MaxUint64
-	n.stepsEnd, n.stepsMax = math.MaxUint64, math.MaxUint64
+	n.stepsEnd, n.stepsMax, n.heldMax = math.MaxUint64, math.MaxUint64, math.MaxUint64
 }
 
 // keep counts derived rows that are kept from now on, or no longer.
@@ -108,6 +127,18 @@ func (n *Network) keep(rows int) {
 	n.rows += uint64(rows)
 	if rows > 0 && n.rows > n.rowsMax {
 		n.exceed(LimitRows, n.limits.Rows)
+	}
+}
+
+// hold looks at what is held after a computation that may have added to it.
+func (n *Network) hold() {
+	if n.heldMax == math.MaxUint64 || n.limits.Held() <= n.heldMax {
+		return
+	}
+	if n.heldMax == n.limits.HeldBytes {
+		n.exceed(LimitHeldBytes, n.limits.HeldBytes)
+	} else {
+		n.exceed(LimitValueBytes, n.limits.ValueBytes)
 	}
 }
 

@@ -16,6 +16,7 @@ const (
 	// microsecond at worst: one for a row that a plan looks up, more for one that it
 	// derives, and little for the rows of a scan, which lie in line.
 	derivationSteps = 2
+	textShift       = 6 // bytes of text read or made by a computation for one step, likewise
 	scannedShift    = 3 // rows of a scan for one step, as a power of two
 )
 

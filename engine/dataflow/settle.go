@@ -221,9 +221,7 @@ func (n *Network) derive(to *sink) {
 	if n.undoing != 0 && !n.undoes() {
 		return
 	}
-	if n.transient {
-		n.count(derivationSteps)
-	}
+	n.count(derivationSteps)
 	if n.sign > 0 {
 		if n.gained >= n.gainedMax {
 			n.exceed(LimitDerivations, n.limits.Derivations)

@@ -90,10 +90,11 @@ func (n *Network) agrees(s *step, row []value.ID) bool {
 func (n *Network) compute(s *step) bool {
 	c := &s.computation
 	out := value.OfNull()
-	isNull := false
+	isNull, text := false, 0
 	for i, o := range c.args {
 		s.values[i] = n.symbols.Value(n.load(o))
 		isNull = isNull || s.values[i].IsNull()
+		text += len(s.values[i].Str())
 	}
 	if !isNull {
 		var err error
@@ -107,6 +108,10 @@ func (n *Network) compute(s *step) bool {
 	id, err := n.symbols.ID(out)
 	if err != nil {
 		n.halt(err)
+		return false
+	}
+	n.count(1 + uint64(text+len(out.Str()))>>textShift)
+	if n.hold(); n.stop {
 		return false
 	}
 	if s.tests {

@@ -183,6 +183,13 @@ func (in *Interner) Bytes() int {
 		8*in.slots + 8*len(in.directory) + 4*cap(in.limbo)
 }
 
+// Held returns about how many bytes the values in use take, those included that the
+// next Sweep gives up.
+func (in *Interner) Held() uint64 {
+	const each = entryBytes + 2*8 // and a slot in segments that are half full
+	return uint64(in.used)*each + uint64(in.texts.live)
+}
+
 // inline returns the ID of a value without an entry.
 func inline(v Value) (ID, bool) {
 	if v.kind == Int && v.bits < uint64(firstEntryID) {

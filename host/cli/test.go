@@ -185,6 +185,7 @@ func (t *tester) play(name string, f *scenario.File) error {
 		QuerySteps: uint64(defaults.QuerySteps), WatchSteps: uint64(defaults.WatchSteps),
 		Derived: engine.Limits{
 			CommitRows: uint64(defaults.CommitRows), GraphRows: uint64(defaults.GraphRows),
+			CommitBytes: uint64(defaults.CommitBytes), GraphBytes: uint64(defaults.GraphBytes),
 		},
 	}
 	headed := false

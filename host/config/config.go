@@ -68,7 +68,8 @@ type Config struct {
 	// the commits, as of the revision at which it began, so it holds up no writer. For
 	// the conditions of a transaction, which cannot be cut, the limit is watch_steps. A
 	// row that is looked up is a step, one that is derived is two more, and eight rows of
-	// a scan are one.
+	// a scan are one; a computation is a step, and one more for each 64 bytes of text
+	// that it reads or makes.
 	QuerySteps int `default:"8000000" min:"1000" max:"1000000000" help:"most steps of a query"`
 	// WatchSteps is how many steps the first rows of a watched key, or a condition in a
 	// transaction, may take, counted as query_steps counts them. They are computed
@@ -83,6 +84,15 @@ type Config struct {
 	// GraphRows is how many derived rows one graph keeps for its watched keys. What
 	// would keep more is refused, and names the rule.
 	GraphRows int `default:"20000000" min:"1000" max:"4000000000" help:"derived rows of a graph"`
+	// CommitBytes is how much new values that rules compute, such as joined texts, may
+	// take for one transaction, one query or the first rows of one watched key. What
+	// needs more is refused, names the rule, and leaves no trace.
+	CommitBytes Bytes `default:"256MiB" min:"1MiB" max:"1TiB" help:"values computed at once"`
+	// GraphBytes is how much all values of one graph may take while rules compute new
+	// ones: texts count with their length and other values with 32 bytes, each once, the
+	// values of facts as well. What would compute a new one past that is refused, and
+	// names the rule; facts are not.
+	GraphBytes Bytes `default:"4GiB" min:"1MiB" max:"16TiB" help:"values computed of a graph"`
 	// KeysMax is how many keys of one graph's views may be watched. The viewer of
 	// a further one is refused as busy.
 	KeysMax int `default:"1000000" min:"1" max:"100000000" help:"keys watched of a graph"`

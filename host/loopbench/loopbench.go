@@ -193,7 +193,10 @@ func (b *bench) open(ctx context.Context, log ingest.Journal) error {
 		Nanos:             func() int64 { return int64(time.Since(began)) },
 		QueueTransactions: b.queue, BatchTransactions: b.batch,
 		JournalRecords: 1_000_000, QuerySteps: 1_000_000,
-		Limits:  engine.Limits{CommitRows: 1_000_000, GraphRows: 20_000_000},
+		Limits: engine.Limits{
+			CommitRows: 1_000_000, GraphRows: 20_000_000,
+			CommitBytes: 256 << 20, GraphBytes: 4 << 30,
+		},
 		Metrics: &b.metrics, Logger: slog.New(slog.DiscardHandler),
 	})
 	return err
