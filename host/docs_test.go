@@ -336,3 +336,24 @@ func TestManualGoPrograms(t *testing.T) {
 		t.Error("no Go program was found")
 	}
 }
+
+// What the manual says is missing is not what the language page tells how to use.
+func TestManualMissing(t *testing.T) {
+	missing := regexp.MustCompile(`(?s)(?:and has no|Not there yet:|## Not there yet)(.*?)(?:\n\n[^-\n]|$)`)
+	is := regexp.MustCompile(`negation|aggregate|action|arithmetic|recursion`)
+	for _, name := range []string{"README.md", "docs/ARCHITECTURE.md", "docs/operations.md"} {
+		text, err := os.ReadFile(filepath.Join(treeRoot, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := missing.FindAllSubmatch(text, -1)
+		if len(told) == 0 {
+			t.Errorf("%s does not say what is missing", name)
+		}
+		for _, m := range told {
+			if word := is.Find(m[1]); word != nil {
+				t.Errorf("%s says that there is no %s", name, word)
+			}
+		}
+	}
+}

@@ -180,7 +180,8 @@ func (p *page) ask(src string, parameters []string) error {
 		values = append(values, valueOf(text))
 	}
 	var rows []string
-	for _, row := range naive.Answer(naive.Derive(p.program, p.facts), q, values) {
+	answer, _ := naive.Derive(p.program, p.facts).InOrder(q, values)
+	for _, row := range answer {
 		cells := make([]string, len(row))
 		for i, v := range row {
 			cells[i] = v.String()
