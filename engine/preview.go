@@ -61,7 +61,7 @@ func (e *Engine) countRows(n *next, d *Diff) {
 			continue
 		}
 		f, view := e.views[p.view], count.of(p.view)
-		if f == nil || view.Keys > 0 || n.network.Unsure(p.goal) {
+		if f == nil || f.watched == 0 || view.Keys > 0 || n.network.Unsure(p.goal) {
 			continue // nobody watches it, its keys end, or they keep their rows
 		}
 		rows := make(map[string]bool) // told of this part, of all keys

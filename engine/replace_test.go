@@ -208,6 +208,12 @@ func TestDeployRefusedAfterFeeding(t *testing.T) {
 		t.Error("what was refused had to be derived again")
 	}
 	e.SetLimits(Limits{})
+	if _, err := e.Preview(analysed(t, next), true); err != nil {
+		t.Fatal(err)
+	}
+	if after := e.Stats(); after.DerivedRows != before.DerivedRows {
+		t.Errorf("a preview leaves %d derived rows of %d", after.DerivedRows, before.DerivedRows)
+	}
 	replacedChanges(t, e)
 }
 

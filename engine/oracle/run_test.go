@@ -246,6 +246,12 @@ func (r *run) deploy(s *source) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errInvalid, err)
 	}
+	var preview *engine.Diff
+	if r.revision%2 == 1 {
+		if preview, err = r.engine.Preview(p, true); err != nil && !r.overBudget(err) {
+			return err
+		}
+	}
 	d, err := r.engine.Deploy(p, true)
 	switch {
 	case r.program != nil && r.overBudget(err):
@@ -253,6 +259,9 @@ func (r *run) deploy(s *source) error {
 		return nil
 	case err != nil:
 		return err
+	}
+	if preview != nil && !slices.Equal(preview.Rows, d.Rows) {
+		return fmt.Errorf("a preview tells %v, the deploy %v", preview.Rows, d.Rows)
 	}
 	r.behind = false
 	for _, k := range d.LostKeys {
