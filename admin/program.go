@@ -85,7 +85,11 @@ type Changes struct {
 	Rules     ChangeList      `json:"rules" doc:"Clauses by their text; changed: derived relations"`
 	Views     ViewChanges     `json:"views"`
 	Actions   ChangeList      `json:"actions"`
+	Clock     *ClockChange    `json:"clock,omitempty" doc:"How often its row is replaced"`
 }
+
+// ClockChange tells how a clock changes.
+type ClockChange = engine.ClockChange
 
 // ChangeList lists names or texts.
 type ChangeList struct {
@@ -109,9 +113,13 @@ type RelationChanges struct {
 	Added   []string          `json:"added,omitempty"`
 	Dropped []DroppedRelation `json:"dropped,omitempty"`
 	Changed []string          `json:"changed,omitempty" doc:"Other names or types of columns"`
+	Columns []ColumnChange    `json:"columns,omitempty" doc:"What becomes of those of changed ones"`
 	Renamed []RenamedRelation `json:"renamed,omitempty"`
 	Lost    []DroppedRelation `json:"lost,omitempty" doc:"All, dropped or changed, that lose rows"`
 }
+
+// ColumnChange tells what becomes of a column.
+type ColumnChange = engine.ColumnChange
 
 // DroppedRelation is a relation that goes, with its rows.
 type DroppedRelation struct {
@@ -128,7 +136,7 @@ type RenamedRelation struct {
 // Empty reports whether nothing changes.
 func (c *Changes) Empty() bool {
 	return c.Relations.Added == nil && c.Relations.Dropped == nil && c.Relations.Changed == nil &&
-		c.Relations.Renamed == nil && c.Rules.empty() &&
+		c.Relations.Renamed == nil && c.Clock == nil && c.Rules.empty() &&
 		c.Views.empty() && c.Views.Rows == nil && c.Actions.empty()
 }
 
@@ -140,13 +148,16 @@ func changesOf(d *engine.Diff) Changes {
 		return Changes{}
 	}
 	c := Changes{
-		Relations: RelationChanges{Added: d.AddedRelations, Changed: d.ChangedRelations},
-		Rules:     ChangeList{d.AddedRules, d.DroppedRules, d.ChangedRules},
+		Relations: RelationChanges{
+			Added: d.AddedRelations, Changed: d.ChangedRelations, Columns: d.ChangedColumns,
+		},
+		Rules: ChangeList{d.AddedRules, d.DroppedRules, d.ChangedRules},
 		Views: ViewChanges{
 			ChangeList: ChangeList{d.AddedViews, d.DroppedViews, d.ChangedViews},
 			Touched:    d.TouchedViews, Rows: d.Rows,
 		},
 		Actions: ChangeList{d.AddedActions, d.DroppedActions, d.ChangedActions},
+		Clock:   d.Clock,
 	}
 	for _, r := range d.DroppedRelations {
 		c.Relations.Dropped = append(c.Relations.Dropped, DroppedRelation{r.Name, r.Rows})

@@ -264,9 +264,11 @@ func (e *Engine) carryTables(p *analysis.Program) []*relation.Relation {
 		if r.Derived {
 			continue
 		}
-		if id, ok := e.heir(r); ok && e.misfit(id, r.Columns) == "" {
-			tables[i] = e.widened(e.tables[id], len(r.Columns))
-			continue
+		if id, ok := e.heir(p, r); ok {
+			if to, why := e.misfit(id, r.Columns); why == "" {
+				tables[i] = e.carried(e.tables[id], to, len(r.Columns))
+				continue
+			}
 		}
 		tables[i] = e.newTable(len(r.Columns))
 	}
@@ -276,26 +278,6 @@ func (e *Engine) carryTables(p *analysis.Program) []*relation.Relation {
 func (e *Engine) newTable(arity int) *relation.Relation {
 	table := relation.New(arity, 0)
 	table.Retain(e.symbols)
-	return table
-}
-
-// widened returns a table with the rows of another and null in further columns; the
-// other itself if there are none.
-func (e *Engine) widened(old *relation.Relation, arity int) *relation.Relation {
-	if old.Arity() == arity {
-		return old
-	}
-	table := e.newTable(arity)
-	row := make([]value.ID, arity)
-	for i := range row {
-		row[i] = value.NullID
-	}
-	for at, ok := old.NextVisible(0); ok; at, ok = old.NextVisible(at + 1) {
-		copy(row, old.Row(at))
-		id, _ := table.Add(row)
-		table.SetFlags(id, old.Flags(at)&relation.CallerFlags)
-		table.Show(id)
-	}
 	return table
 }
 

@@ -3,9 +3,9 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/heddle-live/heddle/engine/analysis"
-	"github.com/heddle-live/heddle/engine/value"
 )
 
 // ClockRelation is the relation of one row, clock(second: timestamp), that the host of
@@ -20,6 +20,7 @@ type Diff struct {
 	AddedRelations   []string          `json:"added_relations,omitempty"`
 	DroppedRelations []DroppedRelation `json:"dropped_relations,omitempty"`
 	ChangedRelations []string          `json:"changed_relations,omitempty"`
+	ChangedColumns   []ColumnChange    `json:"changed_columns,omitempty"`
 	RenamedRelations []RenamedRelation `json:"renamed_relations,omitempty"`
 
 	AddedRules   []string `json:"added_rules,omitempty"`   // texts of clauses
@@ -36,6 +37,9 @@ type Diff struct {
 	AddedActions   []string `json:"added_actions,omitempty"`
 	DroppedActions []string `json:"dropped_actions,omitempty"`
 	ChangedActions []string `json:"changed_actions,omitempty"`
+
+	// Clock is how the clock changes, nil if it does not.
+	Clock *ClockChange `json:"clock,omitempty"`
 
 	// Lost are the base relations that lose rows, with how many: those that a
 	// *DataLossError may name.
@@ -68,6 +72,12 @@ type DroppedRelation struct {
 	Rows int    `json:"rows"`
 }
 
+// ClockChange is how often the clock's row was and will be replaced, "" for no clock.
+type ClockChange struct {
+	Was string `json:"was"`
+	Now string `json:"now"`
+}
+
 // RenamedRelation is a base relation that has another name from now on.
 type RenamedRelation struct {
 	From string `json:"from"`
@@ -77,7 +87,7 @@ type RenamedRelation struct {
 // Empty reports whether the programs mean the same.
 func (d *Diff) Empty() bool {
 	return len(d.AddedRelations) == 0 && len(d.DroppedRelations) == 0 &&
-		len(d.ChangedRelations) == 0 && len(d.RenamedRelations) == 0 &&
+		len(d.ChangedRelations) == 0 && len(d.RenamedRelations) == 0 && d.Clock == nil &&
 		len(d.AddedRules) == 0 && len(d.DroppedRules) == 0 &&
 		len(d.AddedViews) == 0 && len(d.DroppedViews) == 0 && len(d.ChangedViews) == 0 &&
 		len(d.AddedActions) == 0 && len(d.DroppedActions) == 0 && len(d.ChangedActions) == 0
@@ -115,7 +125,7 @@ func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
 		if r.Derived {
 			continue
 		}
-		id, ok := e.heir(r)
+		id, ok := e.heir(next, r)
 		if !ok {
 			d.AddedRelations = append(d.AddedRelations, r.Name)
 			continue
@@ -126,7 +136,9 @@ func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
 		}
 		if !slices.Equal(old.Relations[id].Columns, r.Columns) {
 			d.ChangedRelations = append(d.ChangedRelations, r.Name)
-			if why := e.misfit(id, r.Columns); why != "" {
+			changes := columnChanges(r.Name, old.Relations[id].Columns, r.Columns)
+			d.ChangedColumns = append(d.ChangedColumns, changes...)
+			if _, why := e.misfit(id, r.Columns); why != "" {
 				lose(id, why)
 			}
 		}
@@ -140,11 +152,17 @@ func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
 		if old.ClockMillis > 0 && r.Name == ClockRelation {
 			continue // nobody wrote its row
 		}
-		if _, ok := next.RelationNamed(r.Name); ok {
+		switch id, ok := next.RelationNamed(r.Name); {
+		case ok && !next.Relations[id].Derived:
+			lose(at, "the graph itself keeps the row of "+ClockRelation)
+		case ok:
 			lose(at, "rules define it in the new program")
-		} else {
+		default:
 			lose(at, "it is not in the new program")
 		}
+	}
+	if old.ClockMillis != next.ClockMillis {
+		d.Clock = &ClockChange{interval(old), interval(next)}
 	}
 	compareRules(d, old, next)
 	compareViews(d, old, next)
@@ -155,8 +173,11 @@ func (e *Engine) compare(next *analysis.Program) (*Diff, *DataLossError) {
 
 // heir returns the base relation of the present program that a base relation of the
 // next is: the one of its name or, if there is no relation of that name, of the name
-// that it had before.
-func (e *Engine) heir(r *analysis.Relation) (analysis.RelationID, bool) {
+// that it had before. A clock is the heir of a clock only.
+func (e *Engine) heir(next *analysis.Program, r *analysis.Relation) (analysis.RelationID, bool) {
+	if r.Name == ClockRelation && next.ClockMillis > 0 && e.program.ClockMillis == 0 {
+		return 0, false
+	}
 	id, ok := e.relations[r.Name]
 	if !ok && r.Was != "" {
 		id, ok = e.relations[r.Was]
@@ -164,46 +185,30 @@ func (e *Engine) heir(r *analysis.Relation) (analysis.RelationID, bool) {
 	return id, ok && !e.program.Relations[id].Derived
 }
 
+// interval spells how often the row of a program's clock is replaced.
+func interval(p *analysis.Program) string {
+	if p.ClockMillis == 0 {
+		return ""
+	}
+	return (time.Duration(p.ClockMillis) * time.Millisecond).String()
+}
+
 // Keeps returns the name that a base relation of the next program has in the present
-// one, if it keeps its rows: the columns that it has keep their types, whatever they
-// are called, and further ones are nullable. In its rows they hold null.
-func (e *Engine) Keeps(r *analysis.Relation) (name string, ok bool) {
-	id, ok := e.heir(r)
-	if !ok || e.misfit(id, r.Columns) != "" {
-		return "", false
+// one, and where its columns go, if it keeps its rows: columns that keep their names keep
+// their cells, and the others are renamed where they stand. They keep their types, and
+// further columns are nullable. In its rows they hold null.
+func (e *Engine) Keeps(next *analysis.Program, r *analysis.Relation) (
+	name string, to []int, ok bool,
+) {
+	id, ok := e.heir(next, r)
+	if !ok {
+		return "", nil, false
 	}
-	return e.program.Relations[id].Name, true
-}
-
-// misfit says why the rows of a base relation do not fit the columns of the next
-// program, "" if they do.
-func (e *Engine) misfit(id analysis.RelationID, next []analysis.Column) string {
-	old := e.program.Relations[id].Columns
-	if len(next) < len(old) || !sameTypes(old, next[:len(old)]) {
-		return "the types of its columns change"
+	to, why := e.misfit(id, r.Columns)
+	if why != "" {
+		return "", nil, false
 	}
-	for i := range next {
-		c := &next[i]
-		switch {
-		case c.Nullable:
-		case i >= len(old):
-			return fmt.Sprintf("its new column %s is not nullable (%s: %s? would be)",
-				c.Name, c.Name, c.Type)
-		case old[i].Nullable && e.holdsNull(id, i):
-			return fmt.Sprintf("its column %s is not nullable any more, and rows hold null", c.Name)
-		}
-	}
-	return ""
-}
-
-func (e *Engine) holdsNull(id analysis.RelationID, column int) bool {
-	table := e.tables[id]
-	for at, ok := table.NextVisible(0); ok; at, ok = table.NextVisible(at + 1) {
-		if table.Row(at)[column] == value.NullID {
-			return true
-		}
-	}
-	return false
+	return e.program.Relations[id].Name, to, true
 }
 
 func compareRules(d *Diff, old, next *analysis.Program) {

@@ -339,7 +339,8 @@ func TestManualGoPrograms(t *testing.T) {
 
 // What the manual says is missing is not what the language page tells how to use.
 func TestManualMissing(t *testing.T) {
-	missing := regexp.MustCompile(`(?s)(?:and has no|Not there yet:|## Not there yet)(.*?)(?:\n\n[^-\n]|$)`)
+	missing := regexp.MustCompile(
+		`(?s)(?:and has no|Not there yet:|## Not there yet)(.*?)(?:\n\n[^-\n]|$)`)
 	is := regexp.MustCompile(`negation|aggregate|action|arithmetic|recursion`)
 	for _, name := range []string{"README.md", "docs/ARCHITECTURE.md", "docs/operations.md"} {
 		text, err := os.ReadFile(filepath.Join(treeRoot, name))

@@ -136,9 +136,10 @@ func (c *command) printApplied(graph string, a *applied) error {
 		names      []string
 	}{
 		{"+", "relation", relations.Added},
-		{"~", "relation", withLosses(relations.Changed, relations.Lost)},
+		{"~", "relation", withColumns(relations)},
 		{"~", "relation", renamed(relations)},
 		{"-", "relation", withLosses(dropped, relations.Lost)},
+		{"~", "clock", changedClock(a.Changes.Clock)},
 		{"+", "rule", a.Changes.Rules.Added},
 		{"-", "rule", a.Changes.Rules.Dropped},
 		{"+", "view", a.Changes.Views.Added},
@@ -156,6 +157,44 @@ func (c *command) printApplied(graph string, a *applied) error {
 		}
 	}
 	return nil
+}
+
+// changedClock words how a clock changes.
+func changedClock(c *admin.ClockChange) []string {
+	switch {
+	case c == nil:
+		return nil
+	case c.Was == "":
+		return []string{"every " + c.Now + ", new"}
+	case c.Now == "":
+		return []string{"every " + c.Was + ", dropped"}
+	}
+	return []string{"every " + c.Now + ", was every " + c.Was}
+}
+
+// withColumns words what becomes of the columns of changed relations.
+func withColumns(relations *admin.RelationChanges) []string {
+	out := withLosses(relations.Changed, relations.Lost)
+	for i, name := range relations.Changed {
+		var columns []string
+		for _, c := range relations.Columns {
+			if c.Relation != name {
+				continue
+			}
+			change := c.Column + " " + strings.ReplaceAll(c.Change, "_", " ")
+			switch c.Change {
+			case "renamed":
+				change = c.Was + " renamed to " + c.Column
+			case "type":
+				change = c.Column + " no longer a " + c.Was
+			}
+			columns = append(columns, change)
+		}
+		if len(columns) > 0 {
+			out[i] += ": " + strings.Join(columns, ", ")
+		}
+	}
+	return out
 }
 
 // renamed words which relations have another name from now on.

@@ -151,6 +151,9 @@ func TestPrintApplied(t *testing.T) {
 	var a applied
 	text := `{"revision":4,"dry_run":false,"changes":{
 		"relations":{"added":["a"],"changed":["b"],"dropped":[{"name":"c","rows":1},{"name":"d","rows":0}],
+			"columns":[{"relation":"b","column":"x","change":"moved"},{"relation":"b","column":"y","change":"renamed",
+				"was":"z"},{"relation":"b","column":"v","change":"added"},{"relation":"b","column":"w","change":"not_nullable"},
+				{"relation":"b","column":"u","change":"type","was":"int"}],
 			"renamed":[{"from":"o","to":"p"}],"lost":[{"name":"b","rows":3},{"name":"c","rows":1}]},
 		"rules":{"added":["e(X) <- a(X)"],"dropped":["f(X) <- c(X)"],"changed":["e"]},
 		"views":{"added":["g"],"changed":["h"],"dropped":["i"],"touched":["m","n"],"rows":[
@@ -168,7 +171,7 @@ func TestPrintApplied(t *testing.T) {
 	}
 	want := `graph shop: program applied at revision 4
   + relation a
-  ~ relation b (3 rows lost)
+  ~ relation b (3 rows lost): x moved, z renamed to y, v added, w not nullable, u no longer a int
   ~ relation p was o
   - relation c (1 row lost)
   - relation d

@@ -27,7 +27,7 @@ type Applied struct {
 	Diff      *engine.Diff
 }
 
-// programRecord is how a program stands in the journal, as JSON. Format 1:
+// programRecord is how a program stands in the journal, as JSON:
 // docs/formats/journal.md.
 type programRecord struct {
 	Format    int               `json:"format"`
@@ -35,10 +35,14 @@ type programRecord struct {
 	Source    string            `json:"source"`
 	Relations map[string]uint32 `json:"relations"`
 	Next      uint32            `json:"next_relation"`
+	Orders    map[string][]int  `json:"orders,omitempty"`
 }
 
-// programFormat is the version of programRecord.
-const programFormat = 1
+// Versions of programRecord: the second has orders.
+const (
+	programFormat        = 1
+	programFormatOrdered = 2
+)
 
 // relation returns the journal's number of a base relation of the program.
 func (p *program) relation(name string) uint32 {
@@ -136,9 +140,13 @@ func seedOps(old, next *program) []analysis.Op {
 func (l *Loop) programRecord(p *program, drops []uint32, seeds []analysis.Op) (
 	*journal.Record, error,
 ) {
+	format := programFormat
+	if len(p.orders) > 0 {
+		format = programFormatOrdered
+	}
 	text, err := json.Marshal(programRecord{
-		Format: programFormat, Schema: p.schema, Source: p.checked.Source,
-		Relations: p.relations, Next: p.next,
+		Format: format, Schema: p.schema, Source: p.checked.Source,
+		Relations: p.relations, Next: p.next, Orders: p.orders,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("program record: %w", err)
@@ -148,7 +156,7 @@ func (l *Loop) programRecord(p *program, drops []uint32, seeds []analysis.Op) (
 	}
 	l.tuples = l.tuples[:0] // nothing is staged
 	for i := range seeds {
-		r.Mutations = append(r.Mutations, l.mutation(p.relation(seeds[i].Relation), &seeds[i]))
+		r.Mutations = append(r.Mutations, l.mutation(p, &seeds[i]))
 	}
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -166,7 +174,7 @@ func (l *Loop) succeed(p *program, checked *analysis.Program, revision uint64) (
 ) {
 	next := &program{
 		checked: checked, revision: revision, schema: p.schema + 1,
-		relations: map[string]uint32{}, next: p.next,
+		relations: map[string]uint32{}, next: p.next, orders: map[string][]int{},
 	}
 	kept := make(map[uint32]bool)
 	for i := range checked.Relations {
@@ -174,7 +182,10 @@ func (l *Loop) succeed(p *program, checked *analysis.Program, revision uint64) (
 		if r.Derived {
 			continue
 		}
-		if from, ok := l.engine.Keeps(r); ok {
+		if from, to, ok := l.engine.Keeps(checked, r); ok {
+			if order := reorder(p.orders[from], to, len(r.Columns)); order != nil {
+				next.orders[r.Name] = order
+			}
 			next.relations[r.Name] = p.relation(from)
 			kept[p.relation(from)] = true
 			continue

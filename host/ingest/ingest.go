@@ -188,6 +188,9 @@ type program struct {
 	schema    uint64
 	relations map[string]uint32 // the journal's relation numbers
 	next      uint32            // the next number to give away
+	// orders has the base relations whose facts stand in the journal with another order
+	// of columns: for each cell there its column.
+	orders map[string][]int
 }
 
 // item is one entry of the queue: a transaction or a task.

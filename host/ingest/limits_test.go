@@ -249,7 +249,15 @@ func TestStopDuringRecovery(t *testing.T) {
 func TestStoredProgramThatCannotBeRead(t *testing.T) {
 	for _, c := range []struct{ name, program, want string }{
 		{"language", `{"format":1,"schema":9,"source":"+edge(src: int\n"}`, "line "},
-		{"format", `{"format":2,"schema":9}`, "format 2 is unknown; this version reads format 1"},
+		{
+			"format", `{"format":3,"schema":9}`,
+			"format 3 is unknown; this version reads formats 1 and 2",
+		},
+		{
+			"order", `{"format":2,"schema":9,"source":"+edge(src: int, dst: int)\n",` +
+				`"relations":{"edge":1},"next_relation":1,"orders":{"edge":[1,1]}}`,
+			"damaged: the order of the columns of edge",
+		},
 		{"json", `{`, "unexpected end of JSON"},
 		{
 			"relation number", `{"format":1,"schema":9,"source":"+edge(src: int, dst: int)\n",` +

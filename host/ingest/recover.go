@@ -72,9 +72,9 @@ func parseProgram(text []byte) (*program, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, err
 	}
-	if r.Format != programFormat {
-		return nil, fmt.Errorf("format %d is unknown; this version reads format %d",
-			r.Format, programFormat)
+	if r.Format != programFormat && r.Format != programFormatOrdered {
+		return nil, fmt.Errorf("format %d is unknown; this version reads formats %d and %d",
+			r.Format, programFormat, programFormatOrdered)
 	}
 	checked, err := Check(r.Source)
 	if err != nil {
@@ -83,18 +83,16 @@ func parseProgram(text []byte) (*program, error) {
 	if r.Relations == nil {
 		r.Relations = map[string]uint32{}
 	}
-	return &program{checked: checked, schema: r.Schema, relations: r.Relations, next: r.Next}, nil
+	return &program{
+		checked: checked, schema: r.Schema, relations: r.Relations, next: r.Next, orders: r.Orders,
+	}, nil
 }
 
 // load hands the log's facts to the engine.
 func (l *Loop) load(ctx context.Context, p *program) error {
-	names := make(map[uint32]string, len(p.relations))
-	widths := make(map[uint32]int, len(p.relations))
-	for name, id := range p.relations {
-		names[id] = name
-		if at, ok := p.checked.RelationNamed(name); ok {
-			widths[id] = len(p.checked.Relations[at].Columns)
-		}
+	relations, err := p.storedRelations()
+	if err != nil {
+		return err
 	}
 	ops := make([]analysis.Op, 0, recoverOps)
 	var cells []value.Value
@@ -106,8 +104,8 @@ func (l *Loop) load(ctx context.Context, p *program) error {
 		ops, cells = ops[:0], make([]value.Value, 0, cap(cells))
 		return err
 	}
-	_, err := l.cfg.Journal.State(ctx, l.cfg.Graph, func(m journal.Mutation) error {
-		name, ok := names[m.Relation]
+	_, err = l.cfg.Journal.State(ctx, l.cfg.Graph, func(m journal.Mutation) error {
+		r, ok := relations[m.Relation]
 		if !ok {
 			return fmt.Errorf("%w: facts of relation number %d, which the program does not have",
 				journal.ErrCorrupt, m.Relation)
@@ -115,12 +113,11 @@ func (l *Loop) load(ctx context.Context, p *program) error {
 		from := len(cells)
 		var err error
 		if cells, err = journal.ParseTuple(cells, m.Tuple); err != nil {
-			return fmt.Errorf("fact of %s: %w", name, err)
+			return fmt.Errorf("fact of %s: %w", r.name, err)
 		}
-		for len(cells)-from < widths[m.Relation] {
-			cells = append(cells, value.OfNull()) // not written; see mutation
-		}
-		ops = append(ops, analysis.Op{Relation: name, Row: cells[from:len(cells):len(cells)]})
+		var op analysis.Op
+		cells, op = r.row(cells, from)
+		ops = append(ops, op)
 		if len(ops) == recoverOps {
 			return flush()
 		}

@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -99,6 +100,80 @@ func TestRenamedRelationsOutliveARestart(t *testing.T) {
 	if loss, ok = errors.AsType[*engine.DataLossError](err); !ok || loss.Relation != "pets" {
 		t.Errorf("other types: %v", err)
 	}
+}
+
+// Cells follow the names of their columns, in facts, views and the journal, over several
+// changes and restarts.
+func TestMovedColumnsOutliveARestart(t *testing.T) {
+	f := start(t)
+	const views = "view of($k: int) := ?p($k, _)\n"
+	f.apply("+p(src: int, dst: int)\n" + views)
+	f.write("+p[(1, 2), (3, 4)]")
+	check := func(query, want string) {
+		t.Helper()
+		for range 2 {
+			if got := f.query(query); got != want {
+				t.Errorf("%s: rows %s, want %s", query, got, want)
+			}
+			f.restart()
+		}
+	}
+	applied, err := f.loop.Apply(t.Context(), "+p(dst: int, src: int)\n"+views, ingest.ApplyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(applied.Diff.ChangedColumns); got != "[{p dst moved } {p src moved }]" {
+		t.Errorf("columns %s", got)
+	}
+	check("?p(D, S)", "[2 1 4 3]")
+	f.write("-p(2, 1). +p(6, 5)")
+	check("?p(D, S)", "[4 3 6 5]")
+	f.apply("+p(dst: int, note: string?, src: int, more: int?)\n")
+	f.write(`+p(8, "x", 7, null). -p(4, null, 3, null). +p(10, null, 9, 1)`)
+	check("?p(D, N, S, M)", `[6 null 5 null 8 "x" 7 null 10 null 9 1]`)
+	f.apply("+q(more: int?, dst: int, note: string?, src: int) was p\n")
+	check("?q(M, D, N, S)", `[null 6 null 5 null 8 "x" 7 1 10 null 9]`)
+	f.apply("+q(more: int?, to: int, note: string?, src: int)\n")
+	f.apply("+q(src: int, to: int, note: string?, more: int?)\n") // as in the journal
+	check("?q(S, D, N, M)", `[5 6 null null 7 8 "x" null 9 10 null 1]`)
+
+	for program, why := range map[string]string{
+		"+q(to: int, other: int, note: string?, more: int?)\n":  "its column src is gone, and to stands in its place",
+		"+q(src: int, to: int, note: string?)\n":                "its column more is gone",
+		"+q(to: int, src: string, note: string?, more: int?)\n": "the types of its columns change",
+	} {
+		_, err := f.loop.Apply(t.Context(), program, ingest.ApplyOptions{})
+		if loss, ok := errors.AsType[*engine.DataLossError](err); !ok || loss.Why != why || loss.Rows != 3 {
+			t.Errorf("%s: %v", program, err)
+		}
+	}
+}
+
+// A clock takes no facts over, and what becomes of it is told.
+func TestClockOverFacts(t *testing.T) {
+	f := start(t)
+	f.apply("+clock(second: timestamp)\n")
+	f.write(`+clock[(t"2026-11-30T12:00:00Z"), (t"2026-11-30T13:00:00Z")]`)
+	_, err := f.loop.Apply(t.Context(), "clock every 1s\n", ingest.ApplyOptions{})
+	if loss, ok := errors.AsType[*engine.DataLossError](err); !ok || loss.Rows != 2 {
+		t.Fatalf("facts in place of a clock: %v", err)
+	}
+	apply := func(program string, want engine.ClockChange) {
+		t.Helper()
+		applied, err := f.loop.Apply(t.Context(), program, ingest.ApplyOptions{AllowLoss: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := applied.Diff; d.Clock == nil || *d.Clock != want || d.Empty() {
+			t.Errorf("%s: %+v", program, d)
+		}
+	}
+	apply("clock every 1s\n", engine.ClockChange{Now: "1s"})
+	if got := f.query("?clock(S)"); got != "[]" {
+		t.Errorf("rows of the clock: %s", got)
+	}
+	apply("clock every 90s\n", engine.ClockChange{Was: "1s", Now: "1m30s"})
+	apply("+p(x: int)\n", engine.ClockChange{Was: "1m30s"})
 }
 
 func TestClock(t *testing.T) {

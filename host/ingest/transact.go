@@ -231,23 +231,30 @@ func (l *Loop) record(revision uint64, p *pending, ops []analysis.Op) *journal.R
 	}
 	for i := range ops {
 		op := &ops[i]
-		r.Mutations[i] = l.mutation(in.relation(op.Relation), op)
+		r.Mutations[i] = l.mutation(in, op)
 	}
 	return r
 }
 
-// mutation spells an operation. Nulls at the end of its row are left out, but for one
-// that stands alone, so that a fact is spelled alike before and after its relation
-// gets further columns.
-func (l *Loop) mutation(relation uint32, op *analysis.Op) journal.Mutation {
+// mutation spells an operation. Cells stand as the relation's columns did at first, and
+// nulls at the end are left out, but for one that stands alone, so that a fact is spelled
+// alike before and after its relation gets further columns or another order of them.
+func (l *Loop) mutation(in *program, op *analysis.Op) journal.Mutation {
 	from := len(l.tuples)
 	row := op.Row
+	if order := in.orders[op.Relation]; order != nil {
+		row = make([]value.Value, len(order))
+		for i, column := range order {
+			row[i] = op.Row[column]
+		}
+	}
 	for len(row) > 1 && row[len(row)-1].IsNull() {
 		row = row[:len(row)-1]
 	}
 	l.tuples = journal.AppendTuple(l.tuples, row)
 	return journal.Mutation{
-		Relation: relation, Tuple: l.tuples[from:len(l.tuples):len(l.tuples)], Delete: op.Delete,
+		Relation: in.relation(op.Relation),
+		Tuple:    l.tuples[from:len(l.tuples):len(l.tuples)], Delete: op.Delete,
 	}
 }
 
