@@ -77,6 +77,9 @@ type Engine struct {
 	applies          uint64
 	applyNanoseconds int64
 
+	compiled compiledQueries
+	asking   evaluator // of Query
+
 	// Scratch that is used again by each call.
 	cells   []value.ID
 	skip    []bool

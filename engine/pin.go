@@ -202,7 +202,10 @@ func (p *Pin) Query(q *analysis.Query, parameters []value.Value, opt QueryOption
 	if err := answer.check(); err != nil {
 		return nil, err
 	}
-	v.work(&answer, opt.Cancelled, func() { v.result, v.err = answer.evaluate() })
+	v.work(&answer, opt.Cancelled, func() {
+		v.err = answer.evaluate()
+		v.result = answer.out
+	})
 	return v, nil
 }
 
@@ -256,6 +259,13 @@ func (v *Evaluation) Step(nanos int64) (done bool) {
 // Result returns the answer of a query that is done. Its errors wrap those of
 // Engine.Query, or ErrPinExpired if the pin ended before the query did.
 func (v *Evaluation) Result() (QueryResult, error) {
+	v.result.Join()
+	return v.Unjoined()
+}
+
+// Unjoined is Result, but the rows are there after Join only, which takes its time and
+// needs the engine no more.
+func (v *Evaluation) Unjoined() (QueryResult, error) {
 	if !v.isDone {
 		panic("engine: the result of a query that is not done")
 	}
@@ -267,7 +277,8 @@ func (v *Evaluation) Close() {
 	if !v.isDone {
 		v.stop()
 		v.finish()
-		v.result.Rows, v.err = nil, fmt.Errorf("query: %w", ErrCancelled)
+		v.result.Rows, v.result.pieces = nil, nil
+		v.err = fmt.Errorf("query: %w", ErrCancelled)
 	}
 }
 

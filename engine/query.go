@@ -31,6 +31,16 @@ type QueryResult struct {
 	// Errors are of a clause that cannot be computed somewhere, so that rows may be
 	// missing; nil if none are.
 	Errors *RuleErrors
+
+	// pieces are the rows of an Unjoined answer, until Join.
+	pieces [][]value.Value
+}
+
+// Join puts the rows of an Unjoined answer into Rows.
+func (r *QueryResult) Join() {
+	if r.pieces != nil {
+		r.Rows, r.pieces = slices.Concat(r.pieces...), nil
+	}
 }
 
 // inProgram reports whether the query may have been analysed against a program.
@@ -54,20 +64,62 @@ func inProgram(q *analysis.Query, p *analysis.Program) bool {
 
 // Query answers a query that was analysed against the present program, with one
 // value for each of its parameters. It derives what it needs in a network of its
-// own and keeps nothing: no rows, no demand, no symbols, no index. Its errors wrap
-// ErrBudget, ErrCancelled, ErrArity, ErrType or ErrStaleQuery, or are *RowErrors.
+// own and keeps nothing: no rows, no demand, no symbols, no index. What it compiled for
+// base relations it may use again. Its errors wrap ErrBudget, ErrCancelled, ErrArity,
+// ErrType or ErrStaleQuery, or are *RowErrors.
 func (e *Engine) Query(q *analysis.Query, parameters []value.Value, opt QueryOptions) (
 	QueryResult, error,
 ) {
-	v := evaluator{
-		query: q, parameters: parameters, options: opt, limits: e.limits,
-		program: e.program, prepared: e.prepared, tables: e.tables,
-		symbols: querySymbols{interner: e.symbols},
-	}
+	v := &e.asking
+	v.query, v.parameters, v.options, v.limits = q, parameters, opt, e.limits
+	v.program, v.prepared, v.tables = e.program, e.prepared, e.tables
+	v.symbols.interner = e.symbols
+	err := e.answer(v)
+	out := v.out
+	v.forget()
+	return out, err
+}
+
+// answer answers a query by what is compiled of one like it, or else by a network of
+// its own.
+func (e *Engine) answer(v *evaluator) error {
+	v.out = QueryResult{Columns: v.query.Columns}
 	if err := v.check(); err != nil {
-		return QueryResult{Columns: q.Columns}, err
+		return err
 	}
-	return v.evaluate()
+	known := e.compiled.find(e, v.query, v.parameters)
+	if known == nil {
+		return v.evaluate()
+	}
+	key, err := v.keyOf(e.compiled.values)
+	if err != nil {
+		return err
+	}
+	n := known.network
+	n.Limits(v.bounds())
+	ok, err := v.read(n, key)
+	if n.Spent() {
+		e.compiled.drop(e, known)
+	}
+	if !ok && err == nil {
+		v.indirect = true
+		return v.evaluate()
+	}
+	return err
+}
+
+// forget makes the evaluator ready for another query.
+func (v *evaluator) forget() {
+	const few = 64
+	v.query, v.parameters, v.options, v.out = nil, nil, QueryOptions{}, QueryResult{}
+	v.program, v.prepared, v.tables, v.indirect = nil, nil, nil, false
+	s := &v.symbols
+	if cap(s.extra) > few {
+		s.extra = nil
+	}
+	clear(s.extra)
+	s.extra, s.ids, s.bytes = s.extra[:0], nil, 0
+	v.rows.end()
 }
 
 // evaluator answers one query.
@@ -75,6 +127,7 @@ type evaluator struct {
 	query      *analysis.Query
 	parameters []value.Value
 	options    QueryOptions
+	out        QueryResult
 	limits     Limits
 	program    *analysis.Program
 	prepared   *dataflow.Prepared
@@ -89,6 +142,13 @@ type evaluator struct {
 	ticks   uint64
 	// ticksPerPause is how many steps are made between two questions.
 	ticksPerPause uint64
+
+	rows collector
+	key  []value.ID           // scratch
+	take func(row []value.ID) // of rows
+	// indirect tells that the query has row errors, which only tables can tell of.
+	indirect bool
+	held     func() uint64 // of symbols
 }
 
 // ticksPerPause is how many steps are made, or rows chosen or compared, between two
@@ -106,8 +166,9 @@ func (v *evaluator) check() error {
 	return nil
 }
 
-func (v *evaluator) evaluate() (QueryResult, error) {
-	out := QueryResult{Columns: v.query.Columns}
+// evaluate answers the query by a network of its own.
+func (v *evaluator) evaluate() error {
+	v.out = QueryResult{Columns: v.query.Columns}
 	// All rows are found and then the wanted ones chosen, which for one evaluation is
 	// less work than to keep them in order.
 	unordered := *v.query
@@ -117,39 +178,96 @@ func (v *evaluator) evaluate() (QueryResult, error) {
 		Goals: []*analysis.Query{&unordered}, Transient: true, Pin: v.pin,
 	})
 	if err != nil {
-		return out, err
+		return err
 	}
-	key := make([]value.ID, len(v.parameters))
-	for i, p := range v.parameters {
-		if key[i], err = v.symbols.ID(p); err != nil {
-			return out, err
+	key, err := v.keyOf(v.parameters)
+	if err != nil {
+		return err
+	}
+	network.Limits(v.bounds())
+	if network.IsDirect() && !v.indirect {
+		if ok, err := v.read(network, key); ok || err != nil {
+			return err
 		}
+	}
+	network.Demand(0, key)
+	if _, _, err := network.Settle(); err != nil {
+		return fmt.Errorf("query: %w", named(err, v.program, nil))
+	}
+	if cause, ok := network.Cause(0); ok {
+		errs := ruleErrors(cause, v.program, nil)
+		if network.Unsure(0) || v.options.whole && cause.Clause.Rule < 0 {
+			return &RowErrors{Errors: errs}
+		}
+		v.out.Errors = &errs
+	}
+	return v.choose(network)
+}
+
+// choose takes the rows that a query and its options want from a settled network.
+func (v *evaluator) choose(network *dataflow.Network) error {
+	v.rows.begin(v, network.Outputs(0), false)
+	table := network.Result(0)
+	for id, ok := table.NextVisible(0); ok && !v.stopped; id, ok = table.NextVisible(id + 1) {
+		v.tick()
+		v.rows.take(table.Row(id))
+	}
+	return v.finish()
+}
+
+// keyOf returns the ids of parameters.
+func (v *evaluator) keyOf(parameters []value.Value) ([]value.ID, error) {
+	v.key = v.key[:0]
+	for _, p := range parameters {
+		id, err := v.symbols.ID(p)
+		if err != nil {
+			return nil, err
+		}
+		v.key = append(v.key, id)
+	}
+	return v.key, nil
+}
+
+// bounds are the limits of the query's network.
+func (v *evaluator) bounds() dataflow.Limits {
+	if v.held == nil {
+		v.held = v.symbols.Held
 	}
 	limits := dataflow.Limits{
 		Steps: v.options.Budget, Derivations: v.limits.CommitRows,
-		Held: v.symbols.Held, ValueBytes: v.limits.CommitBytes,
+		Held: v.held, ValueBytes: v.limits.CommitBytes,
 		Cancelled: v.options.Cancelled,
 	}
 	if v.stops != nil {
 		limits.Cancelled, limits.CancelSteps = v.stops, v.ticksPerPause
 	}
-	network.Limits(limits)
-	network.Demand(0, key)
-	if _, _, err := network.Settle(); err != nil {
-		return out, fmt.Errorf("query: %w", named(err, v.program, nil))
+	return limits
+}
+
+// read answers the query by a network that is direct, and reports whether it could.
+func (v *evaluator) read(n *dataflow.Network, key []value.ID) (bool, error) {
+	v.rows.begin(v, n.Outputs(0), n.Repeats())
+	if v.take == nil {
+		v.take = v.rows.take
 	}
-	if cause, ok := network.Cause(0); ok {
-		errs := ruleErrors(cause, v.program, nil)
-		if network.Unsure(0) || v.options.whole && cause.Clause.Rule < 0 {
-			return out, &RowErrors{Errors: errs}
-		}
-		out.Errors = &errs
+	ok, err := n.Read(&v.symbols, key, v.take)
+	if err != nil {
+		return false, fmt.Errorf("query: %w", named(err, v.program, nil))
 	}
-	v.choose(&out, network.Result(0), network.Outputs(0))
+	if ok {
+		err = v.finish()
+	}
+	return ok, err
+}
+
+// finish puts the rows that were collected into the answer.
+func (v *evaluator) finish() error {
+	v.rows.finish()
 	if v.stopped {
-		return QueryResult{Columns: out.Columns}, fmt.Errorf("query: %w", ErrCancelled)
+		v.out = QueryResult{Columns: v.out.Columns}
+		return fmt.Errorf("query: %w", ErrCancelled)
 	}
-	return out, nil
+	return nil
 }
 
 // tick lets a pinned query pause now and then. When it has to stop, the rest is done
@@ -161,105 +279,6 @@ func (v *evaluator) tick() {
 	if v.ticks++; v.ticks%v.ticksPerPause == 0 {
 		v.stopped = v.stops()
 	}
-}
-
-// choose takes the rows that a query and its options want from all that it has.
-func (v *evaluator) choose(out *QueryResult, table *relation.Relation,
-	outputs []dataflow.Source,
-) {
-	first, end := 0, table.Len()
-	skip := func(n int) { first = min(max(n, 0)+first, end) }
-	if q := v.query; q.Limit > 0 {
-		skip(q.Offset)
-		end = first + min(q.Limit, end-first)
-	}
-	skip(v.options.Offset)
-	if most := v.options.MaxRows; most > 0 && end-first > most {
-		end, out.Truncated = first+most, true
-	}
-	compare := func(a, b relation.RowID) int {
-		return v.compare(table.Row(a), table.Row(b), outputs)
-	}
-	rows := v.smallest(table, end, compare)
-	slices.SortFunc(rows, compare)
-	rows = rows[min(first, len(rows)):]
-	out.Count = len(rows)
-	out.Rows = make([]value.Value, 0, len(rows)*len(outputs))
-	for _, id := range rows {
-		if v.tick(); v.stopped {
-			return
-		}
-		for _, o := range outputs {
-			cell := o.Constant
-			if o.Column >= 0 {
-				cell = table.Row(id)[o.Column]
-			}
-			out.Rows = append(out.Rows, v.symbols.Value(cell))
-		}
-	}
-}
-
-// compare compares two rows in the query's order.
-func (v *evaluator) compare(x, y []value.ID, outputs []dataflow.Source) int {
-	if v.tick(); v.stopped {
-		return 0
-	}
-	for _, by := range v.query.Order {
-		o := outputs[by.Column]
-		if o.Column < 0 || x[o.Column] == y[o.Column] {
-			continue
-		}
-		if by.Descending {
-			return v.symbols.Compare(y[o.Column], x[o.Column])
-		}
-		return v.symbols.Compare(x[o.Column], y[o.Column])
-	}
-	for _, o := range outputs {
-		if o.Column >= 0 && x[o.Column] != y[o.Column] {
-			return v.symbols.Compare(x[o.Column], y[o.Column])
-		}
-	}
-	return 0
-}
-
-// smallest returns the n smallest visible rows, in no order. Sorting all of them
-// would take longer than finding them did.
-func (v *evaluator) smallest(table *relation.Relation, n int,
-	compare func(a, b relation.RowID) int,
-) []relation.RowID {
-	heap := make([]relation.RowID, 0, n) // when it is full, the largest first
-	sink := func(i int) {
-		for {
-			down := 2*i + 1
-			if down >= n {
-				return
-			}
-			if down+1 < n && compare(heap[down+1], heap[down]) > 0 {
-				down++
-			}
-			if compare(heap[i], heap[down]) >= 0 {
-				return
-			}
-			heap[i], heap[down] = heap[down], heap[i]
-			i = down
-		}
-	}
-	isSorted := n == table.Len() // nothing is to be left out
-	for id, ok := table.NextVisible(0); ok && n > 0; id, ok = table.NextVisible(id + 1) {
-		if v.tick(); v.stopped {
-			break
-		}
-		if len(heap) < n {
-			heap = append(heap, id)
-			for i := n/2 - 1; len(heap) == n && !isSorted && i >= 0; i-- {
-				sink(i)
-			}
-		} else if compare(id, heap[0]) < 0 {
-			heap[0] = id
-			sink(0)
-		}
-	}
-	return heap
 }
 
 // querySymbols gives the constants of a query that the graph has never seen ids of

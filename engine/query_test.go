@@ -2,10 +2,13 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/heddle-live/heddle/engine/value"
 )
 
 // TestQueryPages compares pieces of a result with the whole.
@@ -67,6 +70,27 @@ func BenchmarkQueryAtItsLimit(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(longest.Microseconds())/1000, "longest-ms")
+		})
+	}
+}
+
+// BenchmarkQueryBound is a query for the rows of one key: the same one again and again,
+// and one after the other in a graph that is larger than the caches.
+func BenchmarkQueryBound(b *testing.B) {
+	program := hotProgram()
+	e := loadedEngine(b, program, 1_000_000)
+	q := program.query([]string{"H"}, []string{"H", "Y"}, a("r1", "H", "Y"))
+	for _, keys := range []int{1, 50_000} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			g := rand.New(rand.NewPCG(3, 4))
+			key := vals(0)
+			b.ReportAllocs()
+			for b.Loop() {
+				key[0] = value.OfInt(int64(g.IntN(keys) * 2))
+				if _, err := e.Query(q, key, QueryOptions{MaxRows: 1000}); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

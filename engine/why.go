@@ -208,12 +208,12 @@ func (m *model) Ask(p *analysis.Program, q *analysis.Query, parameters []value.V
 	if q.Limit > 0 {
 		count = max(min(count-q.Offset, q.Limit), 0)
 	}
-	var all QueryResult
-	m.query, m.options = q, QueryOptions{MaxRows: most}
-	m.choose(&all, result, network.Outputs(0))
-	if m.stopped {
+	m.query, m.options, m.out = q, QueryOptions{MaxRows: most}, QueryResult{}
+	if err := m.choose(network); err != nil {
 		return nil, 0, fmt.Errorf("explanation: %w", ErrCancelled)
 	}
+	all := &m.out
+	all.Join()
 	rows := make([][]value.Value, all.Count)
 	for i := range rows {
 		rows[i] = all.Rows[i*len(q.Output) : (i+1)*len(q.Output)]

@@ -102,6 +102,7 @@ type Network struct {
 	stop      bool // the network halted
 	recount   recounter
 	err       error
+	direct    direct
 
 	meter
 	limits Limits
@@ -302,6 +303,7 @@ func (n *Network) compile(rules []*rule) {
 		}
 	}
 	n.registers = make([]value.ID, registers)
+	n.findDirect(rules)
 }
 
 // KeepIndexes forgets the indexes that no plan of this network uses. Call it when the

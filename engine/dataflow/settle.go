@@ -234,6 +234,10 @@ func (n *Network) derive(to *sink) {
 		to.row[k] = n.load(o)
 	}
 	head := to.predicate
+	if n.direct.take != nil {
+		n.hand(to)
+		return
+	}
 	if head.aggregation != nil {
 		n.feed(head, to.row)
 		return

@@ -36,6 +36,7 @@ type Index struct {
 	// a deletion load anyway. A detached index has none: back is 0.
 	next store
 	back int
+	read value.ID // is there so that Gather has to read cells
 	// forgotten says that only pinned readers may still use the index.
 	forgotten bool
 }
@@ -183,6 +184,19 @@ func (ix *Index) Next(at Ref) Ref {
 		return ix.skip(at)
 	}
 	return at
+}
+
+// Gather puts the rows from a place on, which must not be the end, into rows, as many
+// as fit. It returns how many they are and the place after them. Their cells are then
+// in the processor's cache.
+func (ix *Index) Gather(at Ref, rows []RowID) (int, Ref) {
+	n := 0
+	for ; at != 0 && n < len(rows); n++ {
+		rows[n] = at.Row()
+		ix.read += ix.relation.Row(rows[n])[0]
+		at = ix.Next(at)
+	}
+	return n, at
 }
 
 // skip returns at, or the first place after it, whose row is visible.
