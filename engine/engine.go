@@ -134,6 +134,7 @@ type Stats struct {
 	Bytes       int    // memory of tables, indexes and dictionary
 	Revision    uint64 // of the last Apply
 	Applies     uint64 // calls of Apply since New
+	Returned    uint64 // rows of recursive rules that fell and came back since Deploy
 	// ApplyNanoseconds is the time spent since New in Apply, in Changes without its
 	// callback, and in Rows; 0 without a clock.
 	ApplyNanoseconds int64
@@ -158,7 +159,7 @@ func (e *Engine) Stats() Stats {
 	s := Stats{
 		DerivedRows: e.network.DerivedRows(), Symbols: e.symbols.Len(),
 		Bytes: e.network.Bytes() + e.symbols.Bytes(), Revision: e.revision,
-		Applies: e.applies, ApplyNanoseconds: e.applyNanoseconds,
+		Applies: e.applies, Returned: e.network.Returned(), ApplyNanoseconds: e.applyNanoseconds,
 	}
 	for id, r := range e.program.Relations {
 		if !r.Derived {

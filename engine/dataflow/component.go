@@ -17,7 +17,7 @@ type component struct {
 	clock      uint64
 	suspects   []place // visible rows that lost their last derivation by older rows
 	candidates []place // invisible rows that gained a derivation
-	dead       []place // rows hidden while this component is being settled
+	dead       []place // rows that fell while this component is being settled
 }
 
 // place is a row of a predicate.

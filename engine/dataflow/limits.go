@@ -84,6 +84,7 @@ type meter struct {
 	stepsEnd  uint64 // the step count that is too much
 
 	made      uint64 // derivations that came or went, since New
+	returned  uint64 // rows that fell and came back, since New
 	gained    uint64 // those that came in this Settle
 	gainedMax uint64
 	rows      uint64 // derived rows in all tables, visible or not
@@ -264,12 +265,12 @@ func (n *Network) undo(length int) {
 // meet the same derivations in the same order, since nothing that they read has
 // changed, and undo as many as were made; those that come before those that go, so
 // that no count falls below what is left.
-func (n *Network) takeBack(p *predicate, id relation.RowID, sign int, made uint64) {
+func (n *Network) takeBack(p *predicate, id relation.RowID, sign int, s scope, made uint64) {
 	made = n.made - made
 	n.liftLimits()
 	for _, undoing := range []int{1, -1} {
 		n.undoing, n.undoLeft, n.stop = undoing, made, false
-		n.read(p, id, sign)
+		n.read(p, id, sign, s)
 	}
 	n.undoing, n.stop = 0, true
 }

@@ -21,7 +21,7 @@ import (
 const (
 	wanted    relation.Flags = 2 << iota // an input row, or one in a window, to be visible
 	queued                               // in its predicate's queue or among the candidates
-	fallen                               // among its component's dead
+	fallen                               // among its component's dead; see isStanding
 	ordered                              // among those that a window chooses from
 	Held                                 // the caller still needs the row, even if invisible
 	FlagsFree                            // the first flag that the network leaves alone
@@ -408,6 +408,10 @@ func (n *Network) Bytes() int {
 	}
 	return bytes
 }
+
+// Returned returns how many rows of recursive rules have fallen since New and come back,
+// since they had another proof.
+func (n *Network) Returned() uint64 { return n.returned }
 
 // Steps returns the number of steps that evaluation has taken since New.
 func (n *Network) Steps() uint64 { return n.steps }

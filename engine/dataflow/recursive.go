@@ -51,7 +51,7 @@ func (n *Network) changeRecursive(head *predicate, id relation.RowID) {
 	if n.sign > 0 {
 		s.all++
 		switch flags := head.table.Flags(id); {
-		case flags&relation.Visible != 0:
+		case flags&(relation.Visible|fallen) == relation.Visible:
 			if n.isFounded(s.rank) {
 				s.founded++
 			}
@@ -67,7 +67,7 @@ func (n *Network) changeRecursive(head *predicate, id relation.RowID) {
 		panic("dataflow: a derivation goes that was never counted")
 	}
 	s.all--
-	if head.table.IsVisible(id) && n.isFounded(s.rank) {
+	if isStanding(head.table, id) && n.isFounded(s.rank) {
 		if s.founded == 0 {
 			panic("dataflow: a founded derivation goes that was never counted")
 		}
@@ -98,6 +98,12 @@ func (n *Network) isFounded(rank uint64) bool {
 	return true
 }
 
+// isStanding reports whether a row is there for the rules of its own component. What
+// has fallen and may come back stays visible to all others, and in the indexes.
+func isStanding(table *relation.Relation, id relation.RowID) bool {
+	return table.Flags(id)&(relation.Visible|fallen) == relation.Visible
+}
+
 // settleRecursive brings a recursive component in line with everything below it,
 // which is settled. The invariant before and after: each visible row has a founded
 // derivation, and so by induction a proof from outside the component.
@@ -106,21 +112,31 @@ func (n *Network) isFounded(rank uint64) bool {
 // dealt with, and settling may go on from there.
 func (n *Network) settleRecursive(c *component) {
 	n.dropSuspects(c)
-	done := 0
 	for _, d := range c.dead {
 		if n.stop {
-			break
+			return
 		}
 		// What fell may stand on younger rows that did not.
-		if !d.predicate.table.IsVisible(d.row) {
+		if d.predicate.table.Flags(d.row)&fallen != 0 {
 			n.enterIfDerived(c, d)
-		}
-		if !n.stop {
-			done++
 		}
 	}
 	n.tryCandidates(c)
-	for _, d := range c.dead[:done] {
+	n.hideFallen(c)
+}
+
+// hideFallen hides the rows that fell and did not come back, one at a time: until then
+// they are there for the rules of other components.
+func (n *Network) hideFallen(c *component) {
+	done := 0
+	for ; done < len(c.dead) && !n.stop; done++ {
+		d := c.dead[done]
+		if d.predicate.table.Flags(d.row)&fallen == 0 {
+			continue // it came back
+		}
+		if n.hide(d.predicate, d.row, outside); n.stop {
+			break
+		}
 		d.predicate.table.ClearFlags(d.row, fallen)
 		n.dropIfIdle(d.predicate, d.row)
 	}
@@ -135,17 +151,17 @@ func rest(list []place, done int) []place {
 	return list[:copy(list, list[done:])]
 }
 
-// dropSuspects hides every suspect that has got no founded derivation again. The
+// dropSuspects lets every suspect fall that has got no founded derivation again. The
 // rows that lose by it may become suspects in turn.
 func (n *Network) dropSuspects(c *component) {
 	done := 0
 	for ; done < len(c.suspects); done++ {
 		s := c.suspects[done]
 		table := s.predicate.table
-		if !table.IsVisible(s.row) || loadSupport(table, s.row).founded > 0 {
+		if !isStanding(table, s.row) || loadSupport(table, s.row).founded > 0 {
 			continue
 		}
-		if n.hide(s.predicate, s.row); n.stop {
+		if n.readAll(s.predicate, s.row, -1, inside); n.stop {
 			break
 		}
 		table.SetFlags(s.row, fallen)
@@ -168,7 +184,7 @@ func (n *Network) tryCandidates(c *component) {
 		}
 		p := c.candidates[done]
 		table := p.predicate.table
-		if !table.IsVisible(p.row) {
+		if !isStanding(table, p.row) {
 			if n.enterIfDerived(c, p); n.stop {
 				break
 			}
@@ -195,8 +211,8 @@ func (n *Network) dropUnderived(c *component) {
 	c.candidates = kept
 }
 
-// enterIfDerived makes an invisible row visible if it has a derivation, under a new
-// rank: it is younger than all its premises.
+// enterIfDerived makes a row that is invisible or has fallen stand if it has a
+// derivation, under a new rank: it is younger than all its premises.
 func (n *Network) enterIfDerived(c *component, p place) {
 	s := loadSupport(p.predicate.table, p.row)
 	if s.all == 0 && planted != PlantedStaleCandidate {
@@ -207,5 +223,15 @@ func (n *Network) enterIfDerived(c *component, p place) {
 	}
 	s.rank, s.founded = c.clock, s.all
 	storeSupport(p.predicate.table, p.row, s)
-	n.show(p.predicate, p.row)
+	table := p.predicate.table
+	if table.Flags(p.row)&fallen == 0 {
+		n.show(p.predicate, p.row)
+		return
+	}
+	table.ClearFlags(p.row, fallen)
+	if n.readAll(p.predicate, p.row, 1, inside); n.stop {
+		table.SetFlags(p.row, fallen)
+		return
+	}
+	n.returned++
 }

@@ -21,12 +21,22 @@ const (
 	scannedShift    = 3 // rows of a scan for one step, as a power of two
 )
 
+// scope tells which of the plans that read a row are meant: those of rules of its own
+// recursive component, those of all others, or both.
+type scope uint8
+
+const (
+	everywhere scope = iota
+	inside
+	outside
+)
+
 // read runs the plans that start from a row of p, for a derivation gained (sign 1)
 // or lost (-1). Where a rule reads p with and without a negation, derivations may
 // come and go within one change: as plans run backwards for a row that goes, each
 // plan leaves counts of derivations from what is left of its atom with the row and
 // what is right of it without, never negative ones.
-func (n *Network) read(p *predicate, id relation.RowID, sign int) {
+func (n *Network) read(p *predicate, id relation.RowID, sign int, s scope) {
 	n.started = place{p, id}
 	at, step := 0, 1
 	if sign < 0 {
@@ -34,6 +44,9 @@ func (n *Network) read(p *predicate, id relation.RowID, sign int) {
 	}
 	for ; at >= 0 && at < len(p.readers); at += step {
 		pl := p.readers[at]
+		if s == inside && !pl.inside || s == outside && pl.inside {
+			continue
+		}
 		if !n.begin(pl, p.table.Row(id)) {
 			continue
 		}
@@ -197,11 +210,14 @@ func (n *Network) visit(i int, s *step, id relation.RowID) {
 	n.run(i + 1)
 }
 
-// admits applies the exception of visible rows: the row that started the plan,
-// right of itself.
+// admits applies the exceptions of visible rows: the row that started the plan, right
+// of itself, and rows of the head's own component that have fallen.
 func (n *Network) admits(s *step, id relation.RowID) bool {
 	if planted == PlantedReadTwice && s.kind == stepAbsent {
 		return true
+	}
+	if s.inside && s.predicate.table.Flags(id)&fallen != 0 {
+		return false
 	}
 	return !s.exclude || id != n.started.row
 }

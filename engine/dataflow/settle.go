@@ -135,7 +135,7 @@ func (n *Network) settleCounted(p *predicate) {
 		case present && !visible:
 			n.show(p, id)
 		case !present && visible:
-			n.hide(p, id)
+			n.hide(p, id, everywhere)
 		}
 		if n.pin != relation.Now {
 			n.count(1)
@@ -168,12 +168,9 @@ func (n *Network) dropIfIdle(p *predicate, id relation.RowID) {
 // show makes a row visible and runs the plans that gain by it. If the network halts
 // meanwhile nothing is changed.
 func (n *Network) show(p *predicate, id relation.RowID) {
-	made := n.made
 	p.table.Show(id)
-	n.read(p, id, 1)
-	if n.stop {
+	if n.readAll(p, id, 1, everywhere); n.stop {
 		if !n.transient {
-			n.takeBack(p, id, 1, made)
 			p.table.Hide(id)
 		}
 		return
@@ -181,20 +178,23 @@ func (n *Network) show(p *predicate, id relation.RowID) {
 	n.flipped(p, id, 1)
 }
 
-// hide runs the plans that lose by a row's going, while it is still there to be
-// joined with, and makes it invisible. If the network halts meanwhile nothing is
+// hide runs the plans of a scope that lose by a row's going, while it is still there to
+// be joined with, and makes it invisible. If the network halts meanwhile nothing is
 // changed.
-func (n *Network) hide(p *predicate, id relation.RowID) {
-	made := n.made
-	n.read(p, id, -1)
-	if n.stop {
-		if !n.transient {
-			n.takeBack(p, id, -1, made)
-		}
+func (n *Network) hide(p *predicate, id relation.RowID, s scope) {
+	if n.readAll(p, id, -1, s); n.stop {
 		return
 	}
 	p.table.Hide(id)
 	n.flipped(p, id, -1)
+}
+
+// readAll is read, and takes back what it did if the network halts meanwhile.
+func (n *Network) readAll(p *predicate, id relation.RowID, sign int, s scope) {
+	made := n.made
+	if n.read(p, id, sign, s); n.stop && !n.transient {
+		n.takeBack(p, id, sign, s, made)
+	}
 }
 
 func (n *Network) flipped(p *predicate, id relation.RowID, sign int) {
