@@ -21,6 +21,10 @@ type Limits struct {
 	// GraphBytes is how much all values may take, those of facts included, while a
 	// computation adds to them.
 	GraphBytes uint64
+	// WatchNanos is how long, on the engine's clock, the first rows of a watched key may
+	// take, or one condition in a transaction. It counts for those that have a budget of
+	// steps, which most often ends first.
+	WatchNanos int64
 }
 
 // SetLimits bounds everything from now on. Before the first call nothing is bounded.
@@ -44,16 +48,39 @@ func (e *Engine) graphBounds() dataflow.Limits {
 	}
 }
 
+// stepsPerLook is how many steps are made between two looks at the clock: each may be
+// ten times as long as the budget of steps takes it for.
+const stepsPerLook = 512
+
+// late returns what tells that WatchNanos from now on have passed; nil if nothing does.
+func (e *Engine) late() func() bool {
+	if e.limits.WatchNanos <= 0 || e.clock == nil {
+		return nil
+	}
+	until := e.now() + e.limits.WatchNanos
+	return func() bool { return e.now() >= until }
+}
+
+// inTime makes of the error of what late cancelled one that wraps ErrBudget.
+func (e *Engine) inTime(err error) error {
+	if !errors.Is(err, ErrCancelled) {
+		return err
+	}
+	limit := &dataflow.BudgetError{Kind: LimitTime, Max: uint64(e.limits.WatchNanos)}
+	return &BudgetError{Kind: limit.Kind, Max: limit.Max, err: limit}
+}
+
 // LimitKind tells the limits apart.
 type LimitKind = dataflow.LimitKind
 
-// The limits: those of Limits, and steps.
+// The limits: those of Limits, WatchNanos being LimitTime, and steps.
 const (
 	LimitCommitRows  = dataflow.LimitDerivations
 	LimitGraphRows   = dataflow.LimitRows
 	LimitSteps       = dataflow.LimitSteps
 	LimitCommitBytes = dataflow.LimitValueBytes
 	LimitGraphBytes  = dataflow.LimitHeldBytes
+	LimitTime        = dataflow.LimitTime
 )
 
 // BudgetError says which limit an evaluation went past, and where. It wraps ErrBudget.

@@ -33,8 +33,8 @@ type StatementOutcome struct {
 
 // TransactOptions bounds a transaction.
 type TransactOptions struct {
-	// Budget is how many steps, as QueryOptions counts them, each query may take; 0 is
-	// no limit.
+	// Budget is how many steps, as QueryOptions counts them, each query may take, within
+	// Limits.WatchNanos; 0 is no limit of either.
 	Budget uint64
 	// Accept, if not nil, sees what a transaction that is not plain did, and refuses it
 	// with an error, which Transact returns. It must not use the engine.
@@ -174,9 +174,9 @@ func (t *transaction) resolve(s *analysis.Statement) (ops []analysis.Op, rows in
 		len(b.Computations) == 0 {
 		answer = t.constant(s.Query)
 	} else if answer, err = t.engine.Query(s.Query, t.parameters, QueryOptions{
-		Budget: t.budget, whole: true,
+		Budget: t.budget, Cancelled: t.late(), whole: true,
 	}); err != nil {
-		return nil, 0, err
+		return nil, 0, t.engine.inTime(err)
 	}
 	width := len(s.Query.Output)
 	for _, deletes := range []bool{true, false} {
@@ -191,6 +191,14 @@ func (t *transaction) resolve(s *analysis.Statement) (ops []analysis.Op, rows in
 		}
 	}
 	return ops, answer.Count, nil
+}
+
+// late returns what tells that the next query takes too long, nil if nothing does.
+func (t *transaction) late() func() bool {
+	if t.budget == 0 {
+		return nil
+	}
+	return t.engine.late()
 }
 
 // constant answers a query without a body.

@@ -121,8 +121,9 @@ func (e *Engine) Watch(view string, key []value.Value) (*Key, error) {
 	return e.WatchWithin(view, key, 0)
 }
 
-// WatchWithin is Watch within a budget of steps, as QueryOptions counts them; 0 is no
-// limit. A key that is watched already is always within it.
+// WatchWithin is Watch within a budget of steps, as QueryOptions counts them, and within
+// Limits.WatchNanos; 0 is no limit of either. A key that is watched already is always
+// within them.
 func (e *Engine) WatchWithin(view string, key []value.Value, steps uint64) (*Key, error) {
 	f, ok := e.views[view]
 	if !ok {
@@ -145,8 +146,12 @@ func (e *Engine) WatchWithin(view string, key []value.Value, steps uint64) (*Key
 	}
 	e.demand(k)
 	first := len(e.pending)
-	e.network.Limits(e.bounds(steps))
-	err := e.settleSilently(k)
+	limits := e.bounds(steps)
+	if steps > 0 {
+		limits.Cancelled, limits.CancelSteps = e.late(), stepsPerLook
+	}
+	e.network.Limits(limits)
+	err := e.inTime(e.settleSilently(k))
 	e.network.Limits(e.bounds(0))
 	if err == nil {
 		e.updateDoubts()

@@ -158,6 +158,7 @@ func (s *Server) loopConfig() ingest.Config {
 		Limits: engine.Limits{
 			CommitRows: uint64(s.cfg.CommitRows), GraphRows: uint64(s.cfg.GraphRows),
 			CommitBytes: uint64(s.cfg.CommitBytes), GraphBytes: uint64(s.cfg.GraphBytes),
+			WatchNanos: int64(s.cfg.WatchTime),
 		},
 		FreeBytes: s.journal.Free, FreeBytesFloor: uint64(s.cfg.FreeSpaceFloorBytes),
 		Metrics: &s.counters.ingest, Logger: s.logger,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/heddle-live/heddle/engine/relation"
 	"github.com/heddle-live/heddle/engine/value"
@@ -40,6 +41,8 @@ const (
 	LimitRows
 	LimitValueBytes
 	LimitHeldBytes
+	// LimitTime is none of Limits: callers keep it by Cancelled. Its Max is in nanoseconds.
+	LimitTime
 )
 
 // BudgetError says which limit a Settle went past, and in which clause. It wraps
@@ -61,6 +64,8 @@ func (e *BudgetError) Error() string {
 	case LimitHeldBytes:
 		return fmt.Sprintf("values would be computed while more than %d bytes of them are held",
 			e.Max)
+	case LimitTime:
+		return fmt.Sprintf("the evaluation took longer than %v", time.Duration(e.Max))
 	default:
 		return fmt.Sprintf("more than %d rows would be derived at once", e.Max)
 	}

@@ -73,10 +73,15 @@ type Config struct {
 	QuerySteps int `default:"8000000" min:"1000" max:"1000000000" help:"most steps of a query"`
 	// WatchSteps is how many steps the first rows of a watched key, or a condition in a
 	// transaction, may take, counted as query_steps counts them. They are computed
-	// between two commits or within one, so this bounds how long they hold up writers:
-	// with the default about a tenth of a second, at worst. The viewer of a key over it
-	// is told that it is too expensive, and such a transaction is refused.
+	// between two commits or within one, so this bounds how long they hold up writers,
+	// besides watch_time. The viewer of a key over it is told that it is too expensive,
+	// and such a transaction is refused.
 	WatchSteps int `group:"limits" default:"800000" min:"1000" max:"1000000000" help:"steps for a key's first rows"`
+	// WatchTime is how long the first rows of a watched key, or a condition in a
+	// transaction, may take to compute, whatever their steps come to: values can be long,
+	// memory slow and the machine busy. A key over it may hold up writers for as long
+	// again while what was computed is taken back. The outcome is that of watch_steps.
+	WatchTime time.Duration `default:"100ms" min:"10ms" max:"1m" help:"time for a key's first rows"`
 	// CommitRows is how many rows the rules may derive for one transaction, one query
 	// or the first rows of one watched key, counted as often as they are derived. What
 	// needs more is refused, names the rule, and leaves no trace.
