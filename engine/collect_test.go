@@ -131,6 +131,11 @@ func wantAnswer(t *testing.T, e *Engine, q *analysis.Query, opt QueryOptions,
 	}
 	for !v.Step(0) {
 	}
+	for _, piece := range v.result.pieces {
+		if cap(piece) > pieceValues {
+			t.Fatalf("%d values were allocated in one turn", cap(piece))
+		}
+	}
 	got, err = v.Result()
 	check("in turns", got, err)
 }

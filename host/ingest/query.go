@@ -66,5 +66,11 @@ func (l *Loop) ask(ctx context.Context, r *reading) (QueryResult, error) {
 	if err != nil {
 		return QueryResult{}, err
 	}
-	return r.result, nil
+	// The rows of a long answer, which may be many, are put together here and not in
+	// the loop.
+	r.answer.Join()
+	return QueryResult{
+		Revision: r.revision, Columns: r.answer.Columns, Rows: r.answer.Rows,
+		Count: r.answer.Count, Truncated: r.answer.Truncated, Errors: r.answer.Errors,
+	}, nil
 }

@@ -24,7 +24,8 @@ type reading struct {
 	query      *analysis.Query
 	parameters []value.Value
 	options    QueryOptions
-	result     QueryResult
+	revision   uint64
+	answer     engine.QueryResult // whose rows its caller joins
 	err        error
 	progress
 	explains *explaining // nil for a query that is to be answered
@@ -43,11 +44,7 @@ func (r *reading) engineOptions(steps uint64) engine.QueryOptions {
 
 // finish answers the caller.
 func (r *reading) finish(revision uint64, answer engine.QueryResult, err error) {
-	r.err = err
-	r.result = QueryResult{
-		Revision: revision, Columns: answer.Columns, Rows: answer.Rows, Count: answer.Count,
-		Truncated: answer.Truncated, Errors: answer.Errors,
-	}
+	r.err, r.revision, r.answer = err, revision, answer
 	close(r.done)
 }
 
@@ -106,7 +103,7 @@ func (l *Loop) slice() (more bool) {
 		return true
 	}
 	if r.evaluation.Step(sliceNanos) {
-		answer, err := r.evaluation.Result()
+		answer, err := r.evaluation.Unjoined()
 		if r.explains != nil && err == nil {
 			r.explains.proof, r.explains.absence, err = r.evaluation.Explanation()
 		}
