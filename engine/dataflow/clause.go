@@ -25,6 +25,9 @@ type clause struct {
 	given       []cover // what covers atoms before the body begins
 	// outside is what others ask for, if demand is what the clause reaches by itself.
 	outside atom
+	// known are terms that the demand binds though no atom of the body does: those
+	// of the atom that was taken out of it.
+	known []analysis.Term
 }
 
 // rewriter makes the rules of one clause.
@@ -57,6 +60,11 @@ func (t *transformer) clause(c clause) error {
 	}
 	if w.outside.predicate == nil {
 		w.outside = w.demand
+	}
+	for _, t := range c.known {
+		if !t.IsConst() {
+			w.stages.variables[t.Var] = 0
+		}
 	}
 	if err := w.translate(); err != nil {
 		return err

@@ -225,7 +225,8 @@ func (f *factoring) clause(i int, d demanded) error {
 		c.head = atom{predicate: d.rows, terms: head}
 		return f.transformer.clause(c)
 	}
-	next, err := f.operands(body.Atoms[recursive].Terms)
+	c.known = body.Atoms[recursive].Terms
+	next, err := f.operands(c.known)
 	if err != nil {
 		return err
 	}
