@@ -31,6 +31,12 @@ const (
 	idleTimeout      = 30 * time.Second
 	keepAlivePeriod  = 10 * time.Second
 	handshakeTimeout = 5 * time.Second
+	// probePeriod is after how long without a packet from its server a dialled session
+	// asks whether the server still knows it, and probeBytes with how many. A server
+	// that was killed and is back answers packets of more than 42 bytes only with a
+	// stateless reset, which keep-alives are not.
+	probePeriod = 3 * time.Second
+	probeBytes  = 64
 	// sessionlessTimeout ends an HTTP/3 connection that asks for no session.
 	sessionlessTimeout = 10 * time.Second
 	// closeGrace is how long a closed WebTransport session waits for its peer to
@@ -65,8 +71,9 @@ type Config struct {
 	// AllowOrigin decides about each WebTransport request by its Host and Origin.
 	// Nil allows requests without Origin and those whose Origin is their Host.
 	AllowOrigin func(*http.Request) bool
-	// StatelessResetKey, kept over restarts, lets clients notice at once that
-	// their server restarted. Nil: they notice after the idle timeout.
+	// StatelessResetKey, kept over restarts, lets clients notice that their server was
+	// killed and restarted as soon as they send more than a few bytes; dialled sessions
+	// do so every few seconds. Nil: they notice after the idle timeout.
 	StatelessResetKey *[32]byte
 	// TokenKey, kept over restarts, lets returning clients skip address
 	// validation. Nil: a random one.

@@ -32,6 +32,8 @@ type DialConfig struct {
 	UniStreams int64
 	// RequestStreams is the same for bidirectional streams. 0: DefaultUniStreams.
 	RequestStreams int64
+
+	probePeriod time.Duration // 0: probePeriod; others in tests
 }
 
 func (c DialConfig) tlsConfig() *tls.Config {
@@ -51,6 +53,9 @@ func (c DialConfig) withDefaults() DialConfig {
 	}
 	if c.RequestStreams == 0 {
 		c.RequestStreams = DefaultUniStreams
+	}
+	if c.probePeriod == 0 {
+		c.probePeriod = probePeriod
 	}
 	return c
 }
@@ -89,6 +94,7 @@ func Dial(ctx context.Context, addr string, cfg DialConfig) (protocol.Session, e
 	}
 	s := newSession(conn, conn.ConnectionState().TLS.NegotiatedProtocol, cfg.granted())
 	s.watchNative()
+	s.probe(cfg.probePeriod, conn.SendDatagram)
 	return s, nil
 }
 
@@ -149,5 +155,23 @@ func connect(
 	}
 	s := newSession(conn, token, cfg.granted())
 	s.startWebTransport(wt, 0)
+	s.probe(cfg.probePeriod, wt.SendDatagram)
 	return s, nil
+}
+
+// probe sends a datagram, which means nothing, whenever no packet has come for a period.
+// A server that has lost the connection answers it with a stateless reset, and s ends.
+func (s *session) probe(period time.Duration, send func([]byte) error) {
+	received := s.conn.ConnectionStats().PacketsReceived
+	time.AfterFunc(period, func() {
+		if s.ctx.Err() != nil {
+			return
+		}
+		// A server that takes no datagrams is not asked, and noticed by the idle timeout.
+		if s.conn.ConnectionStats().PacketsReceived == received &&
+			send(make([]byte, probeBytes)) != nil {
+			return
+		}
+		s.probe(period, send)
+	})
 }

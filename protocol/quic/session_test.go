@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ type testListener struct {
 	*Listener
 	hash     [32]byte
 	sessions chan protocol.Session
+	via      net.Addr // where to dial it, if that is elsewhere
 }
 
 func listen(t *testing.T, cfg Config) *testListener {
@@ -65,6 +67,13 @@ func listen(t *testing.T, cfg Config) *testListener {
 	return tl
 }
 
+func (l *testListener) address() string {
+	if l.via != nil {
+		return l.via.String()
+	}
+	return l.Addr().String()
+}
+
 func testContext(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
@@ -80,9 +89,9 @@ func (l *testListener) dial(
 		cfg.Protocols = []string{testToken}
 	}
 	if transport == transportQUIC {
-		return Dial(ctx, l.Addr().String(), cfg)
+		return Dial(ctx, l.address(), cfg)
 	}
-	return DialWebTransport(ctx, "https://"+l.Addr().String()+"/room/7?jwt=x", cfg)
+	return DialWebTransport(ctx, "https://"+l.address()+"/room/7?jwt=x", cfg)
 }
 
 // pair is a connected client and server session.
