@@ -288,7 +288,7 @@ func (e *Engine) newTable(arity int) *relation.Relation {
 func (e *Engine) keepBaselines(n *next) []*Key {
 	var keys []*Key
 	for _, k := range e.touched {
-		if !n.keeps(k.family) {
+		if k != nil && !n.keeps(k.family) {
 			keys = append(keys, k)
 		}
 	}
@@ -297,7 +297,7 @@ func (e *Engine) keepBaselines(n *next) []*Key {
 			continue
 		}
 		for _, k := range f.watchedKeys() {
-			if !k.dead && !k.listed {
+			if !k.dead && k.listed == 0 {
 				keys = append(keys, k)
 			}
 		}
@@ -353,7 +353,7 @@ func (e *Engine) rewatch(keys []*Key, n *next, d *Diff) {
 	for _, k := range keys {
 		before := *k.family
 		k.join(e.views[k.family.view.Name])
-		k.listed = false
+		k.listed = 0
 		for i := range k.Parts() { // what was told of it
 			k.family.parts[i].doubt = max(k.family.parts[i].doubt, before.parts[i].doubt)
 		}
@@ -383,7 +383,13 @@ func (e *Engine) rewatch(keys []*Key, n *next, d *Diff) {
 // keepUnreported forgets what is unreported but for that of families that stay, and
 // reports whether there is nothing of it.
 func (e *Engine) keepUnreported(n *next) bool {
-	e.touched = slices.DeleteFunc(e.touched, func(k *Key) bool { return !n.keeps(k.family) })
+	e.touched = slices.DeleteFunc(e.touched, func(k *Key) bool {
+		return k == nil || !n.keeps(k.family)
+	})
+	e.holes = 0
+	for i, k := range e.touched {
+		k.listed = i + 1
+	}
 	e.kept = slices.DeleteFunc(e.kept, func(u *unit) bool { return !u.kept || u.key.dead })
 	if len(e.touched)+len(e.kept) == 0 {
 		e.pending, e.kept, e.keptRows = nil, nil, 0

@@ -63,7 +63,8 @@ type Engine struct {
 	revision uint64
 	silent   bool   // result rows change as part of a snapshot, not of a commit
 	watching *Key   // the only key whose result can change
-	touched  []*Key // keys with unreported changes, by first touch
+	touched  []*Key // keys with unreported changes, by first touch; nil for those let go
+	holes    int    // nils in touched, which is empty if it has no keys
 	marks    []mark // of keys that the present transaction touched
 	pending  []pendingRow
 	// kept are the units whose pending rows Changes must not tell yet, among others

@@ -79,3 +79,38 @@ func TestDebianUnwatch(t *testing.T) {
 		t.Errorf("%d derived rows are left", n)
 	}
 }
+
+// TestUnwatchOfTouched lets keys go that Changes has still to tell of.
+func TestUnwatchOfTouched(t *testing.T) {
+	b := (&builder{}).base("edge", "src", "dst")
+	b.view("out", []string{"S"}, []string{"D"}, a("edge", "S", "D"))
+	e := deployed(t, b)
+	var keys []*Key
+	var ops []analysis.Op
+	for i := range 5 {
+		keys = append(keys, watch(t, e, "out", i))
+		ops = append(ops, ins("edge", i, 10))
+	}
+	apply(t, e, 1, ops...)
+	for _, i := range []int{0, 3} {
+		e.Unwatch(keys[i])
+	}
+	var told []*Key
+	tell := func(k *Key, _ uint64, _ []Change) { told = append(told, k) }
+	e.Changes(tell)
+	if !slices.Equal(told, []*Key{keys[1], keys[2], keys[4]}) {
+		t.Errorf("%d keys are told, or not in order", len(told))
+	}
+	apply(t, e, 2, ins("edge", 1, 11), ins("edge", 2, 11))
+	for _, i := range []int{2, 1} {
+		e.Unwatch(keys[i])
+	}
+	if e.Unreported() {
+		t.Error("something is unreported after the keys have gone that it was of")
+	}
+	told = nil
+	apply(t, e, 3, ins("edge", 4, 11))
+	if e.Changes(tell); !slices.Equal(told, keys[4:]) {
+		t.Error("the key that is left is not told")
+	}
+}

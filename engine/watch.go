@@ -20,7 +20,7 @@ type Key struct {
 
 	revision uint64 // of the last commit that touched it
 	dead     bool
-	listed   bool // in Engine.touched
+	listed   int  // the place in Engine.touched + 1, 0 if there is none
 	restated bool // to be told even if its rows do not change
 
 	// Owner is the caller's own; the engine does not look at it.
@@ -249,9 +249,11 @@ func (e *Engine) forget(k *Key) {
 		u.pending, u.rows = 0, nil
 		e.setBaseline(u, nil)
 	}
-	if k.listed {
-		e.touched = slices.DeleteFunc(e.touched, func(o *Key) bool { return o == k })
-		k.listed = false
+	if k.listed > 0 {
+		e.touched[k.listed-1], k.listed = nil, 0
+		if e.holes++; e.holes == len(e.touched) {
+			e.touched, e.holes = e.touched[:0], 0
+		}
 	}
 }
 
@@ -291,9 +293,9 @@ func (e *Engine) touch(k *Key) {
 }
 
 func (e *Engine) list(k *Key) {
-	if !k.listed {
-		k.listed = true
+	if k.listed == 0 {
 		e.touched = append(e.touched, k)
+		k.listed = len(e.touched)
 	}
 }
 
@@ -316,7 +318,10 @@ func (e *Engine) Changes(yield func(k *Key, revision uint64, parts []Change)) {
 	start := e.now()
 	e.updateDoubts()
 	for _, k := range e.touched {
-		k.listed = false
+		if k == nil {
+			continue
+		}
+		k.listed = 0
 		if e.report(k) {
 			e.spend(start)
 			yield(k, k.revision, e.changes[:k.Parts()])
@@ -324,7 +329,7 @@ func (e *Engine) Changes(yield func(k *Key, revision uint64, parts []Change)) {
 		}
 	}
 	clear(e.touched)
-	e.touched = e.touched[:0]
+	e.touched, e.holes = e.touched[:0], 0
 	e.dropReported()
 	e.sweep()
 	for i := range e.changes {
