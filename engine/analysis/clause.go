@@ -183,8 +183,12 @@ func (a *analyser) resolveRule(c *clause) {
 	}
 	a.resolveBody(c)
 	if !slices.ContainsFunc(c.literals, literal.positive) {
-		a.fail(c.head.Relation.Pos, "facts are inserted by transactions (heddle write)",
-			"the body of the rule has no relation")
+		what, hint := "no relation", "facts are inserted by transactions (heddle write)"
+		if slices.ContainsFunc(c.literals, func(l literal) bool { return l.negated }) {
+			what = "negated relations only"
+			hint = "add a relation that holds the values to try: thing(X), !e(X, _)"
+		}
+		a.fail(c.head.Relation.Pos, hint, "the body of the rule has %s", what)
 		return
 	}
 	a.resolveHead(c)
@@ -346,6 +350,8 @@ func (a *analyser) lookUp(c *clause, atom *parse.Atom, isGoal bool) RelationID {
 		switch {
 		case builtin.Lookup(name) != nil:
 			hint = name + " is a function; compare what it gives: " + name + "(...) = X"
+		case name == clockName:
+			hint = "write clock every 10s in the program; the graph then keeps its row"
 		case name == "limit" && c.where != inRule:
 			hint = "a limit stands at the end of a query: ... limit 50"
 		}

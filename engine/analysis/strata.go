@@ -2,11 +2,9 @@ package analysis
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/heddle-live/heddle/engine/parse"
-	"github.com/heddle-live/heddle/engine/value"
 )
 
 // edge says that a relation is derived from another.
@@ -160,93 +158,4 @@ func circle(edges [][]edge, from, to RelationID) []edge {
 		path = append([]edge{came[at].edge}, path...)
 	}
 	return path
-}
-
-// checkTermination fails for clauses that derive ever new values from their own
-// relation: a computed value of the head depends on a recursive atom, and nothing
-// bounds it or what it is computed from.
-func (a *analyser) checkTermination(*parse.File) {
-	for _, c := range a.rules {
-		head := a.component[a.program.names[c.head.Relation.Text]]
-		grows := map[*slot]bool{} // has a value from the recursion
-		bound := map[*slot]bool{} // has one from elsewhere
-		for _, l := range c.literals {
-			if !l.positive() {
-				continue
-			}
-			for _, t := range l.atom.Terms {
-				if s := c.slotOf(t); s != nil && a.component[l.relation] == head {
-					grows[s.root()] = true
-				} else if s != nil {
-					bound[s.root()] = true
-				}
-			}
-		}
-		if len(grows) > 0 {
-			a.checkGrowth(c, grows, bound)
-		}
-	}
-}
-
-// checkGrowth fails for head columns that grow without bound.
-func (a *analyser) checkGrowth(c *clause, grows, bound map[*slot]bool) {
-	tainted := maps.Clone(grows) // and what is computed from it
-	for _, f := range c.placed {
-		for _, t := range f.args {
-			if s := c.slotOf(t); s != nil && tainted[s.root()] {
-				tainted[f.out.root()] = true
-			}
-		}
-	}
-	for _, cmp := range c.kept {
-		left, right := c.slotOf(cmp.Left), c.slotOf(cmp.Right)
-		if cmp.Op == parse.Ne {
-			continue
-		}
-		// What grows itself bounds nothing.
-		if left != nil && (right == nil || !tainted[right.root()] || bound[right.root()]) {
-			c.boundedBy(left, bound)
-		}
-		if right != nil && (left == nil || !tainted[left.root()] || bound[left.root()]) {
-			c.boundedBy(right, bound)
-		}
-	}
-	growing := map[*slot]bool{} // computed from the recursion without bound
-	for _, f := range c.placed {
-		root := f.out.root()
-		// What stands in a recursive atom as well is no new value.
-		if f.tests || bound[root] || grows[root] || f.function.Result == value.Bool {
-			continue
-		}
-		for _, t := range f.args {
-			if s := c.slotOf(t); s != nil && !bound[s.root()] &&
-				(grows[s.root()] || growing[s.root()]) {
-				growing[root] = true
-			}
-		}
-	}
-	for _, t := range c.head.Terms {
-		if s := c.slotOf(t); s != nil && growing[s.root()] {
-			root := s.root()
-			a.fail(root.computed.pos, "bound it, for instance with "+root.name+
-				" < 1000, or with a relation that holds the values it may have",
-				"%s grows without end: %s is computed from what the rule itself derives, "+
-					"and nothing bounds it", c.head.Relation.Text, root.name)
-		}
-	}
-}
-
-// boundedBy notes that a class has a bound, and with it what it is computed from:
-// len(S) < 100 bounds S.
-func (c *clause) boundedBy(s *slot, bound map[*slot]bool) {
-	root := s.root()
-	bound[root] = true
-	if root.computed == nil {
-		return
-	}
-	for _, t := range root.computed.args {
-		if arg := c.slotOf(t); arg != nil && !bound[arg.root()] {
-			c.boundedBy(arg, bound)
-		}
-	}
 }
