@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ type recorder struct {
 	deployed  int
 	tidied    int
 	untidy    bool                    // Tidy has more to do
+	deaf      bool                    // Publish takes no changes
 	rows      map[int64][]value.Value // of watched keys of view out
 }
 
@@ -44,6 +46,9 @@ func (r *recorder) Publish(t *ingest.Turn) {
 	defer r.mu.Unlock()
 	r.revisions = append(r.revisions, t.Revision)
 	r.sequences = append(r.sequences, t.Sequence())
+	if r.deaf {
+		return
+	}
 	t.Engine.Changes(func(k *engine.Key, _ uint64, _ []engine.Change) {
 		if r.rows == nil {
 			r.rows = map[int64][]value.Value{}
@@ -89,6 +94,7 @@ type fixture struct {
 	ended   chan error
 	wrap    func(ingest.Journal) ingest.Journal
 	queue   int
+	looks   atomic.Int64 // at the loop's clock
 
 	freeBytes func() (uint64, error)
 	freeFloor uint64
@@ -126,7 +132,7 @@ func (f *fixture) open() {
 	f.seen = &recorder{}
 	f.loop, err = ingest.Open(ctx, ingest.Config{
 		Graph: "g", Journal: log, Publisher: f.seen, Now: f.now,
-		Nanos:             func() int64 { return int64(time.Since(began)) },
+		Nanos:             func() int64 { f.looks.Add(1); return int64(time.Since(began)) },
 		QueueTransactions: f.queue, BatchTransactions: 16, JournalRecords: 1000,
 		QuerySteps: 1_000_000, Metrics: &ingest.Metrics{}, Logger: slog.New(slog.DiscardHandler),
 		FreeBytes: f.freeBytes, FreeBytesFloor: f.freeFloor, Limits: f.limits,
