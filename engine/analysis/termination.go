@@ -16,6 +16,10 @@ const (
 	both = above | below
 )
 
+func (s sides) String() string {
+	return [...]string{"", " from above", " from below", ""}[s]
+}
+
 func (s sides) flipped() sides { return s&above<<1 | s&below>>1 }
 
 // checkTermination fails for clauses that derive ever new values from their own
@@ -95,7 +99,7 @@ func (a *analyser) checkGrowth(c *clause, grows map[*slot]bool, bound map[*slot]
 				", or with a relation that holds the values it may have",
 				"%s grows without end: %s is computed from what the rule itself derives, "+
 					"and nothing bounds it%s", c.head.Relation.Text, root.name,
-				map[sides]string{above: " from above", below: " from below"}[root.computed.towards()])
+				root.computed.towards())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/heddle-live/heddle/engine/parse"
@@ -239,6 +240,11 @@ func (a *analyser) checkClause(c *clause) {
 func (a *analyser) checkArgument(c *clause, r *Relation, i int, t parse.Term) {
 	column, kind := r.Columns[i], c.kindOf(t)
 	s := c.slotOf(t)
+	if s != nil && !column.Nullable {
+		if at := slices.IndexFunc(s.root().constants, isNull); at >= 0 {
+			t = s.root().constants[at] // Y = null
+		}
+	}
 	switch {
 	case isNull(t) && !column.Nullable:
 		a.fail(t.Pos, "", "column %s of %s is never null", column.Name, r.Name)

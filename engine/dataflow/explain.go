@@ -17,6 +17,10 @@ type Explanation struct {
 	Notes      []string // what was done to the rules or refused, and why
 }
 
+// explainedRules is how many rules an explanation has at most: it is made between two
+// commits.
+const explainedRules = 200
+
 // PredicateInfo is a set of rows that the network keeps, or a base relation.
 type PredicateInfo struct {
 	Name string
@@ -76,6 +80,8 @@ func (n *Network) Explain(s Subject, names func(goal int) string) *Explanation {
 	x := &explainer{
 		network: n, subject: s, goalName: names, out: &Explanation{},
 		names: make(map[*predicate]string), seen: make(map[*predicate]bool),
+		patterns: make(map[*predicate]pattern),
+		asked:    make(map[analysis.RelationID][]pattern), listed: make(map[*relation.Index]bool),
 	}
 	x.reach()
 	x.name()
@@ -95,7 +101,10 @@ type explainer struct {
 	seen     map[*predicate]bool // those that the explanation mentions
 	used     []*relation.Index
 	usedOf   []*predicate
-	relevant []bool // relations that the subject depends on
+	listed   map[*relation.Index]bool          // those of used
+	patterns map[*predicate]pattern            // whose demand or rows a predicate is
+	asked    map[analysis.RelationID][]pattern // of a relation
+	relevant []bool                            // relations that the subject depends on
 }
 
 // reach finds the relations that are of interest.
@@ -156,6 +165,8 @@ func (x *explainer) name() {
 		name := n.program.Relations[p.relation].Name + "/" + letters(p.bound,
 			len(n.program.Relations[p.relation].Columns))
 		x.names[d.demand], x.names[d.rows] = "?"+name, name
+		x.patterns[d.demand], x.patterns[d.rows] = p, p
+		x.asked[p.relation] = append(x.asked[p.relation], p)
 	}
 	counts := map[string]int{}
 	for _, p := range n.predicates {
@@ -199,11 +210,19 @@ func letters(bound relation.Columns, columns int) string {
 
 // rules explains the rules of the subject: goals first, then clauses in order.
 func (x *explainer) rules() {
-	at := make(map[*rule]int)
+	var shown []*rule
 	for _, r := range x.network.rules {
-		if !x.isShown(r) {
-			continue
+		if x.isShown(r) {
+			shown = append(shown, r)
 		}
+	}
+	slices.SortStableFunc(shown, func(a, b *rule) int { return a.clause.Rule - b.clause.Rule })
+	if left := len(shown) - explainedRules; left > 0 {
+		shown = shown[:explainedRules]
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%d rules more are not shown", left))
+	}
+	at := make(map[*rule]int)
+	for _, r := range shown {
 		at[r] = len(x.out.Rules)
 		x.out.Rules = append(x.out.Rules, RuleInfo{Clause: r.clause, Text: x.rule(r)})
 	}
@@ -218,9 +237,6 @@ func (x *explainer) rules() {
 	}
 	x.out.Rules = slices.DeleteFunc(x.out.Rules, func(r RuleInfo) bool {
 		return len(x.subject.Goals) == 0 && len(r.Plans) == 0
-	})
-	slices.SortStableFunc(x.out.Rules, func(a, b RuleInfo) int {
-		return a.Clause.Rule - b.Clause.Rule
 	})
 }
 
@@ -284,7 +300,8 @@ func (x *explainer) step(r *rule, s *step) string {
 	case stepProbe:
 		text = cmpOr(none, "find ") + text
 	case stepLookup:
-		if !slices.Contains(x.used, s.index) {
+		if !x.listed[s.index] {
+			x.listed[s.index] = true
 			x.used, x.usedOf = append(x.used, s.index), append(x.usedOf, s.predicate)
 		}
 		text = cmpOr(none, "look up ") + text + " by " +
@@ -448,11 +465,8 @@ func (x *explainer) sets() {
 
 // what says what the rows of a predicate are.
 func (x *explainer) what(p *predicate) string {
-	for pattern, d := range x.network.patterns {
-		if p != d.demand && p != d.rows {
-			continue
-		}
-		r := &x.network.program.Relations[pattern.relation]
+	if pattern, ok := x.patterns[p]; ok {
+		d, r := x.network.patterns[pattern], &x.network.program.Relations[pattern.relation]
 		asked := strings.Join(x.columns(d.rows, pattern.bound), ", ")
 		switch {
 		case p == d.demand && pattern.bound == 0:

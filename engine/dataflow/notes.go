@@ -19,6 +19,10 @@ func (x *explainer) notes() {
 		if !x.relevant[id] || !r.Derived {
 			continue
 		}
+		if len(x.out.Notes) >= explainedRules {
+			add("there are notes on more relations: explain one of them")
+			break
+		}
 		relation := analysis.RelationID(id)
 		switch reason := n.prepared.keeps(relation); {
 		case reason == "":
@@ -44,12 +48,7 @@ func (x *explainer) notes() {
 
 // patternsOf returns the patterns of a relation in the order of their letters.
 func (x *explainer) patternsOf(id analysis.RelationID) []pattern {
-	var out []pattern
-	for p := range x.network.patterns {
-		if p.relation == id {
-			out = append(out, p)
-		}
-	}
+	out := x.asked[id]
 	slices.SortFunc(out, func(a, b pattern) int {
 		rows := x.network.patterns
 		return strings.Compare(x.names[rows[a].rows], x.names[rows[b].rows])

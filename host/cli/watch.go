@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -337,6 +338,8 @@ func printRows(b *strings.Builder, mark string, rows []frame.Row) {
 			case frame.Bytes:
 				text, _ := cell.MarshalText() // never fails
 				b.Write(text)
+			case int64: // not quoted if it is large, as in frames
+				b.WriteString(strconv.FormatInt(cell, 10))
 			case frame.Timestamp:
 				b.WriteString(timeText(int64(cell)))
 			default:

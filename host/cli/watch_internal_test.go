@@ -61,6 +61,18 @@ func TestWatchTextOfEveryKind(t *testing.T) {
 	}
 }
 
+// Ints beyond 2^53 are strings in JSON, and digits for people, as query prints them.
+func TestWatchOfLargeInts(t *testing.T) {
+	update := sdk.Update{
+		Revision: 1, Epoch: "e", Meta: &frame.Meta{Columns: ab},
+		Rows: []frame.Row{{int64(math.MaxInt64), int64(-1)}},
+	}
+	want := "# a\tb at revision 1: 1 row\n  9223372036854775807\t-1\n"
+	if got := printed(t, false, nil, update); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestWatchOfNamedParts(t *testing.T) {
 	meta := &frame.Meta{Parts: []frame.Part{{Name: "x", Columns: ab}, {Name: "y", Columns: ab[:1]}}}
 	updates := []sdk.Update{
