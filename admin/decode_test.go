@@ -1,8 +1,10 @@
 package admin
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -341,6 +343,25 @@ func TestAppendAnswer(t *testing.T) {
 		`"rows":[["AP8=",1796040000000,null,1],["","1152921504606846976","",null]],"truncated":false}` + "\n"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Rows that share long texts do not make an answer that takes all memory.
+func TestAnswerOfLongRows(t *testing.T) {
+	long := value.OfString(strings.Repeat("a", 1<<20))
+	r := QueryResult{
+		Columns: []analysis.Column{{Name: "T", Type: value.String}},
+		Rows:    slices.Repeat([]value.Value{long}, 200),
+	}
+	var answer struct {
+		Rows      [][]string
+		Truncated bool
+	}
+	if err := json.Unmarshal(appendAnswer(nil, &r), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(answer.Rows); n != 64 || !answer.Truncated {
+		t.Errorf("%d rows, truncated %v", n, answer.Truncated)
 	}
 }
 

@@ -248,6 +248,10 @@ func (q *queryRequest) value(s *scanner, name string, at int, columns []analysis
 	return nil
 }
 
+// answerBytesMax is the size from which an answer takes no further row: rows may share
+// their texts, and so be much longer than all that the graph holds.
+const answerBytesMax = 64 << 20
+
 // appendAnswer appends a result as JSON; cells are spelled as in view frames.
 func appendAnswer(dst []byte, r *QueryResult) []byte {
 	dst = append(dst, `{"revision":`...)
@@ -272,7 +276,12 @@ func appendAnswer(dst []byte, r *QueryResult) []byte {
 	if width > 0 {
 		count = len(r.Rows) / width
 	}
+	truncated := r.Truncated
 	for i := range count {
+		if len(dst) >= answerBytesMax {
+			truncated = true
+			break
+		}
 		dst = frame.AppendRowStart(dst)
 		for _, v := range r.Rows[i*width : (i+1)*width] {
 			dst = appendCell(dst, v)
@@ -280,7 +289,7 @@ func appendAnswer(dst []byte, r *QueryResult) []byte {
 		dst = frame.AppendRowEnd(dst)
 	}
 	dst = append(dst, `],"truncated":`...)
-	dst = strconv.AppendBool(dst, r.Truncated)
+	dst = strconv.AppendBool(dst, truncated)
 	if r.Errors != nil {
 		dst = appendErrors(append(dst, `,"errors":`...), *r.Errors)
 	}
