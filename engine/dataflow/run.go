@@ -149,7 +149,9 @@ func (n *Network) lookup(i int, s *step) {
 	for at := s.index.First(s.keyRow); at != 0; {
 		// The memory brings the rows all at once and not one after the other.
 		var found int
-		found, at = s.index.Gather(at, rows[:])
+		if found, at = s.index.Gather(at, rows[:]); found > 1 && i == len(n.plan.steps)-1 {
+			n.warmHeads(s, rows[:found])
+		}
 		for _, id := range rows[:found] {
 			if n.stop {
 				return
@@ -157,6 +159,25 @@ func (n *Network) lookup(i int, s *step) {
 			n.count(1)
 			n.visit(i, s, id)
 		}
+	}
+}
+
+// warmHeads brings what the plan derives from the rows of its last step into the cache,
+// all at once: a derivation waits for little else.
+func (n *Network) warmHeads(s *step, rows []relation.RowID) {
+	to := &n.plan.head
+	if to.predicate.aggregation != nil {
+		return // its rows are bindings
+	}
+	for _, id := range rows {
+		row := s.predicate.table.Row(id)
+		for _, b := range s.binds {
+			n.registers[b.register] = row[b.column]
+		}
+		for k, o := range to.from {
+			to.row[k] = n.load(o)
+		}
+		to.predicate.table.Warm(to.row)
 	}
 }
 

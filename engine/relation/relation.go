@@ -48,6 +48,7 @@ type Relation struct {
 	free    uint32 // first row of the free list + 1; the link is in a row's first cell
 	rows    int    // live rows
 	visible int
+	warmed  value.ID // meaningless
 	set     table
 	indexes []*Index
 	holes   bool // records have words of indexes that are no more
@@ -149,6 +150,16 @@ func (r *Relation) find(hash uint32, row []value.ID) (RowID, bool) {
 			}
 		}
 		i = (i + 1) & s.mask()
+	}
+}
+
+// Warm brings what Find of a row reads into the cache. It waits for nothing, so that
+// calls for several rows overlap.
+func (r *Relation) Warm(row []value.ID) {
+	hash := hashCells(row)
+	s, i := r.set.segmentOf(hash)
+	if slot := s.slots[i]; holds(slot, hash) {
+		r.warmed += r.record(RowID(uint32(slot) - 1))[0]
 	}
 }
 
