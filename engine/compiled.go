@@ -29,9 +29,26 @@ type compiledQueries struct {
 
 // compiled is a query whose constants became parameters.
 type compiled struct {
-	network   *dataflow.Network // nil of a query that cannot be kept
-	constants []value.ID        // of definitions, retained
+	network *dataflow.Network // nil of a query that cannot be kept
+	// constants are those of definitions, with the ids that the network knows them by.
+	constants []constantID
 	used      uint64
+}
+
+type constantID struct {
+	value value.Value
+	id    value.ID
+}
+
+// isValid reports whether the constants still have their ids, which nobody retains for
+// the compiled query.
+func (k *compiled) isValid(symbols *value.Interner) bool {
+	for _, c := range k.constants {
+		if id, ok := symbols.Lookup(c.value); !ok || id != c.id {
+			return false
+		}
+	}
+	return true
 }
 
 // find returns the compiled network of a query, whose parameters are then values, or
@@ -41,7 +58,7 @@ func (c *compiledQueries) find(e *Engine, q *analysis.Query, parameters []value.
 	c.describe(q)
 	c.clock++
 	known, ok := c.byShape[string(c.shape)]
-	if !ok {
+	if !ok || !known.isValid(e.symbols) {
 		known = c.compile(e, q)
 	}
 	if known == nil {
@@ -122,20 +139,19 @@ func (c *compiledQueries) compile(e *Engine, q *analysis.Query) *compiled {
 	}
 	known := &compiled{used: c.clock}
 	if network.IsDirect() {
-		known.network, known.constants = network, symbols.ids
-		e.symbols.RetainRow(known.constants)
+		known.network, known.constants = network, symbols.constants
 	}
 	if c.byShape == nil {
 		c.byShape = make(map[string]*compiled)
 	}
 	if len(c.byShape) >= compiledMax {
-		c.dropOldest(e)
+		c.dropOldest()
 	}
 	c.byShape[string(c.shape)] = known
 	return known
 }
 
-func (c *compiledQueries) dropOldest(e *Engine) {
+func (c *compiledQueries) dropOldest() {
 	oldest := ""
 	var least *compiled
 	for shape, known := range c.byShape {
@@ -143,21 +159,14 @@ func (c *compiledQueries) dropOldest(e *Engine) {
 			oldest, least = shape, known
 		}
 	}
-	e.symbols.ReleaseRow(least.constants)
 	delete(c.byShape, oldest)
 }
 
 // drop forgets the query that was looked up last.
-func (c *compiledQueries) drop(e *Engine, known *compiled) {
-	e.symbols.ReleaseRow(known.constants)
-	delete(c.byShape, string(c.shape))
-}
+func (c *compiledQueries) drop() { delete(c.byShape, string(c.shape)) }
 
 // forget forgets all queries.
-func (c *compiledQueries) forget(e *Engine) {
-	for _, known := range c.byShape {
-		e.symbols.ReleaseRow(known.constants)
-	}
+func (c *compiledQueries) forget() {
 	clear(c.byShape)
 	clear(c.functions)
 }
@@ -238,7 +247,7 @@ var errUnknown = errors.New("a constant that the graph does not hold")
 // knownSymbols gives the constants of definitions the ids that they have.
 type knownSymbols struct {
 	*value.Interner
-	ids []value.ID
+	constants []constantID
 }
 
 // ID returns the id of a constant.
@@ -247,6 +256,6 @@ func (s *knownSymbols) ID(v value.Value) (value.ID, error) {
 	if !ok {
 		return 0, errUnknown
 	}
-	s.ids = append(s.ids, id)
+	s.constants = append(s.constants, constantID{v, id})
 	return id, nil
 }

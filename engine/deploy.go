@@ -68,7 +68,7 @@ func (e *Engine) Deploy(p *analysis.Program, allowLoss bool) (*Diff, error) {
 	keys := e.keepBaselines(n)
 	n.network.TakeOver()
 	e.leave(e.network, e.tables, n.tables)
-	e.compiled.forget(e)
+	e.compiled.forget()
 	n.keepFamilies()
 	e.revision++
 	e.program, e.prepared, e.network, e.tables = p, n.prepared, n.network, n.tables

@@ -99,7 +99,7 @@ func (e *Engine) answer(v *evaluator) error {
 	n.Limits(v.bounds())
 	ok, err := v.read(n, key)
 	if n.Spent() {
-		e.compiled.drop(e, known)
+		e.compiled.drop()
 	}
 	if !ok && err == nil {
 		v.indirect = true
