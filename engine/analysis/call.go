@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/heddle-live/heddle/engine/builtin"
@@ -180,6 +181,7 @@ func (c *clause) function(f *call) (*builtin.Function, error) {
 	if err == nil || !literals {
 		return function, err
 	}
+	kinds = slices.Clone(kinds) // the error has the first ones
 	for i, t := range f.args {
 		if t.Kind == parse.Constant && kinds[i] == value.Int {
 			kinds[i] = value.Timestamp

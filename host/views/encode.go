@@ -37,6 +37,16 @@ type unitRows struct {
 	rows  []value.Value
 }
 
+// textBytes returns how many bytes the texts of rows take, which frames take at least.
+func textBytes(units []unitRows) (n int) {
+	for i := range units {
+		for _, v := range units[i].rows {
+			n += len(v.Str())
+		}
+	}
+	return n
+}
+
 // encoder spells groups. It reuses its memory: what it returns is valid until
 // its next call, which suits tracks because they copy.
 type encoder struct {

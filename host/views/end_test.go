@@ -3,6 +3,7 @@ package views_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -59,6 +60,31 @@ func TestKeyThatIsTooLargeAtOnce(t *testing.T) {
 		}
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestKeyOfSharedTexts watches rows that share a text: as frames they would take a
+// thousand times what the graph holds, and are not spelled at all.
+func TestKeyOfSharedTexts(t *testing.T) {
+	f := start(t)
+	f.apply(program + "view each($n: int) := ?name(N, _), name($n, T)\n")
+	f.write(`+name(1, "` + strings.Repeat("y", 500<<10) + `")`)
+	for i := range 4 {
+		var facts []string
+		for j := range 500 {
+			facts = append(facts, fmt.Sprintf(`(%d, "z")`, 10+500*i+j))
+		}
+		f.write("+name[" + strings.Join(facts, ", ") + "]")
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	w := f.view("g/each/1", "rows")
+	runtime.ReadMemStats(&after)
+	if n := len(w.log); n == 0 || !strings.HasSuffix(w.log[n-1], frame.ClosedTooLarge) {
+		t.Errorf("a result over the group limit: %q", w.log)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+		t.Errorf("%d MiB were allocated", n>>20)
 	}
 }
 

@@ -361,12 +361,17 @@ func (g *Graph) publish(t *ingest.Turn, k *keyed, p publication) {
 	}
 	p.stale = g.stale(t, k)
 	g.engineNanos += t.Nanos() - g.entered
-	frames := g.encoder.group(t, p, content, g.dir.cfg.PartBytes)
-	size := g.encoder.bytes() + len(frames)*wire.MaxFrameHeaderBytes
+	var frames []moq.Frame
+	size := textBytes(content)
+	// Rows may share long texts, so that as frames they would be larger than all memory.
+	if size <= moq.MaxGroupBytes {
+		frames = g.encoder.group(t, p, content, g.dir.cfg.PartBytes)
+		size = g.encoder.bytes() + len(frames)*wire.MaxFrameHeaderBytes
+	}
 	if size > moq.MaxGroupBytes {
 		g.last(t, k, p.sequence, protocol.CodeFrameTooLarge, frame.Closed{
 			Code: frame.ClosedTooLarge,
-			Message: fmt.Sprintf("the rows take %d bytes as frames, and a group holds %d",
+			Message: fmt.Sprintf("the rows take at least %d bytes as frames, and a group holds %d",
 				size, moq.MaxGroupBytes),
 		})
 		g.oversize = append(g.oversize, k)
