@@ -166,6 +166,9 @@ func (b *body) comparison() {
 	case v.nullable && g.in(2):
 		g.tag("comparison with null")
 		right = "null"
+		if op == "=" {
+			op = "<=" // the same; = is refused if analysis finds that it never holds
+		}
 	case right == v.name || g.in(2):
 		right = b.constant(column{kind: v.kind})
 	}

@@ -454,6 +454,10 @@ func (r *run) forgets() error {
 	if _, _, err := r.engine.Apply(r.revision, ops); err != nil {
 		return err
 	}
+	// Compiled queries keep constants until the next program.
+	if _, err := r.engine.Deploy(r.program, true); err != nil {
+		return err
+	}
 	for range 40 { // values go bit by bit
 		r.engine.SweepPins(1000)
 		r.engine.Changes(func(*engine.Key, uint64, []engine.Change) {})
