@@ -25,6 +25,8 @@ type analyser struct {
 	// An int literal of a head may be a timestamp, so it gives a column its type only
 	// where nothing else does: intLiterals then, when one waits for that.
 	intLiterals, intWaits bool
+	// stored is set for a program that was accepted before.
+	stored bool
 	// origins are the places of the head terms that gave the columns of derived
 	// relations their types.
 	origins [][]Position
@@ -53,7 +55,19 @@ type actionStep struct {
 // was parsed from, of which the errors quote lines. The error is of type
 // parse.Errors; the program is nil then.
 func Analyse(f *parse.File, src string) (*Program, error) {
+	return analyseAs(f, src, false)
+}
+
+// AnalyseStored is Analyse for a program that was accepted before, perhaps by a
+// version that refused less. It takes what has a meaning though it is refused now:
+// recursion that may compute ever new values, and comparisons that never hold.
+func AnalyseStored(f *parse.File, src string) (*Program, error) {
+	return analyseAs(f, src, true)
+}
+
+func analyseAs(f *parse.File, src string, stored bool) (*Program, error) {
 	a := newAnalyser(&Program{Source: src, names: map[string]RelationID{}}, src)
+	a.stored = stored
 	for _, pass := range []func(*parse.File){
 		a.resolve, a.checkStrata, a.inferTypes, a.inferNulls, a.checkTypes, a.checkTermination,
 		a.emit,

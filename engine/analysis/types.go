@@ -240,7 +240,7 @@ func (a *analyser) checkClause(c *clause) {
 func (a *analyser) checkArgument(c *clause, r *Relation, i int, t parse.Term) {
 	column, kind := r.Columns[i], c.kindOf(t)
 	s := c.slotOf(t)
-	if s != nil && !column.Nullable {
+	if s != nil && !column.Nullable && !a.stored {
 		if at := slices.IndexFunc(s.root().constants, isNull); at >= 0 {
 			t = s.root().constants[at] // Y = null
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heddle-live/heddle/engine"
 	"github.com/heddle-live/heddle/engine/analysis"
+	"github.com/heddle-live/heddle/engine/parse"
 	"github.com/heddle-live/heddle/engine/value"
 	"github.com/heddle-live/heddle/host/journal"
 )
@@ -76,7 +77,11 @@ func parseProgram(text []byte) (*program, error) {
 		return nil, fmt.Errorf("format %d is unknown; this version reads formats %d and %d",
 			r.Format, programFormat, programFormatOrdered)
 	}
-	checked, err := Check(r.Source)
+	file, err := parse.Program(r.Source)
+	if err != nil {
+		return nil, err
+	}
+	checked, err := analysis.AnalyseStored(file, r.Source)
 	if err != nil {
 		return nil, err
 	}
