@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/heddle-live/heddle/engine/analysis"
@@ -114,11 +115,12 @@ func TestCompiledQueries(t *testing.T) {
 // and get other ids, and looks whether anything is held for them.
 func TestCompiledQueriesAreBounded(t *testing.T) {
 	e := New(nil)
-	source := "+edge(src: int, dst: int)\n+name(node: int, text: string?)\n"
+	var source strings.Builder
+	source.WriteString("+edge(src: int, dst: int)\n+name(node: int, text: string?)\n")
 	for i := range 2 * compiledMax {
-		source += fmt.Sprintf("r%d(X, Y) <- edge(X, Y), name(X, \"text %d\")\n", i, i%3)
+		source.WriteString(fmt.Sprintf("r%d(X, Y) <- edge(X, Y), name(X, \"text %d\")\n", i, i%3))
 	}
-	if _, err := e.Deploy(parsed(t, source), false); err != nil {
+	if _, err := e.Deploy(parsed(t, source.String()), false); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {

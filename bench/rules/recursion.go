@@ -82,8 +82,8 @@ func recursionSpecs() []spec {
 			name: "recursion/" + s.name,
 			method: "Random edges deleted and inserted again, one by one, under reach from 10 " +
 				"watched nodes; Apply and Changes, in processor time. over: what a change " +
-				"takes beyond 20 us and 1 us for each row that enters, leaves, or falls and comes " +
-				"back. rederive: a query of each of the 10 nodes, after a deletion.",
+				"takes beyond 20 us and 1 us for each row that enters, leaves, or falls and " +
+				"comes back. rederive: a query of each of the 10 nodes, after a deletion.",
 			measure: func(b *bench) error { return s.measure(b) },
 		})
 	}
