@@ -33,6 +33,8 @@ type aggregation struct {
 	// recursive component.
 	plan   *plan
 	floats *floatSums
+	// isSole tells that the output may change at once; see findSole.
+	isSole bool
 }
 
 // aggregated is an aggregated column. Its argument may be what others aggregate,
@@ -217,20 +219,62 @@ func (n *Network) settleGroup(p *predicate, id relation.RowID) bool {
 		if !isEmpty && old == next.predicate && slices.Equal(old.table.Row(row), next.row) {
 			return true
 		}
-		n.sign = -1
 		if !isEmpty || planted != PlantedEmptyGroup {
-			n.change(old, row)
+			n.outdate(a, old, row)
 		}
 	}
 	if isEmpty {
 		n.freeGroup(p, id)
 		return true
 	}
-	n.sign = 1
 	row := n.add(next.predicate, next.row)
-	n.change(next.predicate, row)
+	if a.isSole && isFailed == 0 && !n.stop {
+		next.predicate.table.SetCounter(row, 0, 1)
+		n.show(next.predicate, row)
+	} else {
+		n.sign = 1
+		n.change(next.predicate, row)
+	}
 	table.SetCounter(id, stateCounter, uint64(row)+1|isFailed)
 	return true
+}
+
+// outdate takes back the row that a group derived last.
+func (n *Network) outdate(a *aggregation, p *predicate, row relation.RowID) {
+	if !a.isSole || p != a.output.predicate || !p.table.IsVisible(row) {
+		n.sign = -1
+		n.change(p, row)
+		return
+	}
+	p.table.SetCounter(row, 0, 0)
+	n.hide(p, row, everywhere)
+	n.dropIfIdle(p, row)
+}
+
+// findSole looks which groups alone decide about the row that they derive: nothing else
+// derives into their output, two groups cannot derive the same, and nobody reads it.
+// Such a row need not wait in a queue.
+func (n *Network) findSole(rules []*rule) {
+	sources := make(map[*predicate]int)
+	for _, r := range rules {
+		sources[r.head.predicate]++
+	}
+	for _, p := range n.predicates {
+		if p.aggregation != nil {
+			sources[p.aggregation.output.predicate]++
+		}
+	}
+	for _, p := range n.predicates {
+		a := p.aggregation
+		if a == nil || sources[a.output.predicate] > 1 {
+			continue
+		}
+		to := a.output.predicate
+		a.isSole = to.kind == result && to.window == nil && len(to.readers) == 0
+		for c := range a.groupColumns {
+			a.isSole = a.isSole && slices.Contains(a.from, c)
+		}
+	}
 }
 
 func (n *Network) freeGroup(p *predicate, id relation.RowID) {

@@ -304,6 +304,7 @@ func (n *Network) compile(rules []*rule) {
 	}
 	n.registers = make([]value.ID, registers)
 	n.findDirect(rules)
+	n.findSole(rules)
 }
 
 // KeepIndexes forgets the indexes that no plan of this network uses. Call it when the
