@@ -25,19 +25,21 @@ type viewer struct {
 	track string
 	mu    sync.Mutex
 	last  string
-	fell  bool // a sequence below its predecessor came
+	fell  bool // a sequence below its predecessor came, or a frame out of order
 }
 
 func (v *viewer) read(ctx context.Context, pause func() time.Duration) {
 	var sequence uint64
+	var index int
 	for {
 		f, err := v.sub.Next(ctx)
 		if err != nil {
 			return
 		}
 		v.mu.Lock()
-		v.fell = v.fell || f.Sequence < sequence
-		sequence = f.Sequence
+		v.fell = v.fell || f.Sequence < sequence ||
+			f.Index != 0 && (f.Sequence != sequence || f.Index != index+1)
+		sequence, index = f.Sequence, f.Index
 		v.last, _, _ = strings.Cut(string(f.Payload), " ")
 		v.mu.Unlock()
 		time.Sleep(pause())

@@ -45,7 +45,8 @@ type Frame struct {
 
 // Subscription receives one track, newest first: a frame of an older group than
 // one that was received is dropped, and a reader that falls behind skips to the
-// newest group. All methods are safe for concurrent use, Next for one caller at
+// newest group. Each frame comes once, in order, unless Update asks for a group
+// again. All methods are safe for concurrent use, Next for one caller at
 // a time. Close must be called.
 type Subscription struct {
 	session *Session
@@ -61,6 +62,8 @@ type Subscription struct {
 	bytes   int
 	begun   bool   // newest is set
 	newest  uint64 // group of which a frame was received last
+	next    int    // the frame of newest that was not received
+	again   bool   // newest was asked for again and has not begun anew
 	skipped uint64
 	streams map[protocol.ReceiveStream]struct{} // of groups that are being read
 	end     wire.Optional                       // END came
@@ -175,6 +178,9 @@ func (sub *Subscription) Update(o SubscribeOptions) error {
 	b := wire.AppendSubscribeUpdate(nil, wire.SubscribeUpdate{Delivery: o.delivery()})
 	sub.writing.Lock()
 	defer sub.writing.Unlock()
+	sub.mu.Lock()
+	sub.again = sub.again || sub.begun && o.Start.Set && o.Start.Value <= sub.newest
+	sub.mu.Unlock()
 	if _, err := sub.control.Write(b); err != nil {
 		return fmt.Errorf("update subscription: %w", err)
 	}
@@ -357,6 +363,11 @@ func (sub *Subscription) leave(stream protocol.ReceiveStream) {
 
 // deliver queues f for Next; it waits while the queue is full of f's own group.
 // It returns false if nobody wants the rest of f's group.
+//
+// A publisher may send a group on several streams, each from the first frame on:
+// it finishes one early to make room and needs another when the group grows.
+// They are read at the same time, so the shorter one may come last; what one of
+// them has brought is dropped from the others.
 func (sub *Subscription) deliver(f Frame) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -369,14 +380,21 @@ func (sub *Subscription) deliver(f Frame) bool {
 			return false
 		}
 		if !sub.begun || f.Sequence > sub.newest {
-			sub.begun, sub.newest = true, f.Sequence
+			sub.begun, sub.newest, sub.next, sub.again = true, f.Sequence, 0, false
 			sub.room.Broadcast() // readers of older groups give up
+		}
+		if sub.again && f.Index == 0 {
+			sub.next, sub.again = 0, false
+		}
+		if f.Index != sub.next {
+			return true // it came, or comes where the group was begun anew
 		}
 		full := len(sub.queue) >= sub.session.config.Limits.QueuedFrames ||
 			sub.bytes+len(f.Payload) > queuedBytesMax
 		if len(sub.queue) == 0 || !full {
 			sub.queue = append(sub.queue, f)
 			sub.bytes += len(f.Payload)
+			sub.next++
 			sub.notify()
 			return true
 		}

@@ -121,7 +121,8 @@ func TestNewestWins(t *testing.T) {
 		if n := p.sub.Skipped(); n != 2 {
 			t.Errorf("skipped %d", n)
 		}
-		// The newest group again, under its own number.
+		// The newest group again, asked for, under its own number.
+		must(t, p.sub.Update(SubscribeOptions{Start: wire.Some(3)}))
 		again := p.group(3, "d", "e")
 		p.expect(3, 0, "d")
 		p.expect(3, 1, "e")
@@ -367,6 +368,55 @@ func TestUpdateFromTheClient(t *testing.T) {
 		}
 		sub.Close()
 		b.end()
+	})
+}
+
+// A group that comes on several streams is returned once, however they arrive.
+func TestGroupOnSeveralStreams(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := startPublisher(t, Limits{})
+		whole := p.group(1, "a", "b")
+		p.expect(1, 0, "a")
+		p.expect(1, 1, "b")
+		// The publisher had finished this one before, to make room.
+		must(t, p.group(1, "a").Close())
+		p.idle()
+		p.write(whole, "c")
+		p.expect(1, 2, "c")
+		// Asked for, it does come again, and in order.
+		must(t, p.sub.Update(SubscribeOptions{Start: wire.Some(1)}))
+		p.write(whole, "d")
+		p.expect(1, 3, "d")
+		again := p.group(1, "a", "b")
+		p.expect(1, 0, "a")
+		p.expect(1, 1, "b")
+		p.write(whole, "e")
+		p.idle()
+		for i, f := range []string{"c", "d", "e"} {
+			p.write(again, f)
+			p.expect(1, 2+i, f)
+		}
+		must(t, whole.Close())
+		must(t, again.Close())
+		must(t, p.group(2, "f").Close())
+		p.expect(2, 0, "f")
+		p.idle()
+		p.stop()
+	})
+}
+
+// Two streams of a group that wait for room bring each frame once.
+func TestGroupOnSeveralStreamsWithoutRoom(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := startPublisher(t, Limits{QueuedFrames: 1})
+		must(t, p.group(1, "a", "b", "c").Close())
+		must(t, p.group(1, "a", "b").Close())
+		for i, f := range []string{"a", "b", "c"} {
+			synctest.Wait()
+			p.expect(1, i, f)
+		}
+		p.idle()
+		p.stop()
 	})
 }
 
