@@ -191,6 +191,12 @@ func testDebian(t *testing.T, p *process, model *debianModel, transport string, 
 	frames += s.change(last)
 	if got := p.metric("heddle_groups_published_total") - published; int(got) != frames {
 		t.Errorf("%v groups were published, %d were due", got, frames)
+		for _, name := range []string{ // what a session that broke and came back leaves
+			"heddle_groups_sent_total", "heddle_groups_superseded_total",
+			"heddle_requests_refused_total", "heddle_blocked_writes_total", "heddle_sessions",
+		} {
+			t.Logf("%s %v", name, p.metric(name))
+		}
 	}
 	t.Logf("%d changes, %d frames, slowest change %v: %s\n%s", changes, frames,
 		slowest.Round(time.Millisecond), p.memory(), s.kinds())
