@@ -158,26 +158,10 @@ func (e *emitter) restrict(b *Body, root *slot) {
 // add appends a comparison unless it always holds.
 func (b *Body) add(c Comparison) {
 	if c.Left.IsConst() && c.Right.IsConst() &&
-		holds(c.Op, value.Compare(c.Left.Const, c.Right.Const)) {
+		c.Op.Holds(value.Compare(c.Left.Const, c.Right.Const)) {
 		return
 	}
 	b.Comparisons = append(b.Comparisons, c)
-}
-
-func holds(op Operator, order int) bool {
-	switch op {
-	case Eq:
-		return order == 0
-	case Ne:
-		return order != 0
-	case Lt:
-		return order < 0
-	case Le:
-		return order <= 0
-	case Gt:
-		return order > 0
-	}
-	return order >= 0
 }
 
 // output adds a column of a class.

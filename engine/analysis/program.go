@@ -68,6 +68,24 @@ const (
 	Ge
 )
 
+// Holds reports whether the comparison is true of two values that value.Compare
+// orders so.
+func (op Operator) Holds(order int) bool {
+	switch op {
+	case Eq:
+		return order == 0
+	case Ne:
+		return order != 0
+	case Lt:
+		return order < 0
+	case Le:
+		return order <= 0
+	case Gt:
+		return order > 0
+	}
+	return order >= 0
+}
+
 // Comparison filters on two terms of one kind, each constant or bound by the
 // body's atoms, computations or parameters. Two constants mean that the body never
 // holds; what always holds is left out.

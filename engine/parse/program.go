@@ -180,21 +180,9 @@ func (p *parser) seedStatement(f *File) {
 func (p *parser) view() View {
 	v := View{Pos: position(p.next())}
 	v.Name = p.name("view")
-	if tok := p.peek(); !p.failed && tok.kind != tokenOpen {
-		p.fail(tok, "for instance: view "+v.Name.Text+"($key: int) := ?...",
-			"expected `(` and the parameters of the view, found %s", p.describe(tok))
-	}
-	p.accept(tokenOpen)
+	p.opens("the view", "view "+v.Name.Text+"($key: int) := ?...")
 	v.Parameters = p.typedNames("parameter", tokenParameter)
-	switch tok := p.peek(); {
-	case p.failed || tok.kind == tokenAssign:
-		p.accept(tokenAssign)
-	case tok.kind == tokenEq || tok.kind == tokenArrow || tok.kind == tokenTurnstile:
-		p.fail(tok, "write :=", "a view is declared with `:=`, not `%s`", p.text(tok))
-	default:
-		p.fail(tok, "for instance: view hot($head: int) := ?r1($head, Y)",
-			"expected `:=` and the query of the view, found %s", p.describe(tok))
-	}
+	p.assigns("a view", "the query of the view", "view hot($head: int) := ?r1($head, Y)")
 	if p.peekAt(1).kind == tokenColon {
 		p.parts(&v)
 	} else {
@@ -263,27 +251,38 @@ const (
 	clockMillisMax = 24 * 3_600_000
 )
 
-// action parses `action name($p: type, ...) := statement; statement`.
-func (p *parser) action() Action {
-	a := Action{Pos: position(p.next())}
-	a.Name = p.name("action")
+// opens takes the parenthesis that begins the parameters of a declaration.
+func (p *parser) opens(what, example string) {
 	if tok := p.peek(); !p.failed && tok.kind != tokenOpen {
-		p.fail(tok, "for instance: action "+a.Name.Text+"($key: int) := +edge($key, 1)",
-			"expected `(` and the parameters of the action, found %s", p.describe(tok))
+		p.fail(tok, "for instance: "+example,
+			"expected `(` and the parameters of %s, found %s", what, p.describe(tok))
 	}
 	p.accept(tokenOpen)
-	if !p.accept(tokenClose) {
-		a.Parameters = p.typedNames("parameter", tokenParameter)
-	}
+}
+
+// assigns takes the := between a declaration and its content.
+func (p *parser) assigns(what, content, example string) {
 	switch tok := p.peek(); {
 	case p.failed || tok.kind == tokenAssign:
 		p.accept(tokenAssign)
 	case tok.kind == tokenEq || tok.kind == tokenArrow || tok.kind == tokenTurnstile:
-		p.fail(tok, "write :=", "an action is declared with `:=`, not `%s`", p.text(tok))
+		p.fail(tok, "write :=", "%s is declared with `:=`, not `%s`", what, p.text(tok))
 	default:
-		p.fail(tok, "for instance: action link($from: int, $to: int) := +edge($from, $to)",
-			"expected `:=` and what the action writes, found %s", p.describe(tok))
+		p.fail(tok, "for instance: "+example,
+			"expected `:=` and %s, found %s", content, p.describe(tok))
 	}
+}
+
+// action parses `action name($p: type, ...) := statement; statement`.
+func (p *parser) action() Action {
+	a := Action{Pos: position(p.next())}
+	a.Name = p.name("action")
+	p.opens("the action", "action "+a.Name.Text+"($key: int) := +edge($key, 1)")
+	if !p.accept(tokenClose) {
+		a.Parameters = p.typedNames("parameter", tokenParameter)
+	}
+	p.assigns("an action", "what the action writes",
+		"action link($from: int, $to: int) := +edge($from, $to)")
 	p.within = inAction
 	for !p.failed {
 		tok := p.peek()

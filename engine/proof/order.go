@@ -148,22 +148,7 @@ func evaluate(t analysis.Term, binding []value.Value) value.Value {
 }
 
 func holds(c analysis.Comparison, binding []value.Value) bool {
-	left, right := evaluate(c.Left, binding), evaluate(c.Right, binding)
-	switch c.Op {
-	case analysis.Eq:
-		return left == right
-	case analysis.Ne:
-		return left != right
-	case analysis.Lt:
-		return value.Compare(left, right) < 0
-	case analysis.Le:
-		return value.Compare(left, right) <= 0
-	case analysis.Gt:
-		return value.Compare(left, right) > 0
-	case analysis.Ge:
-		return value.Compare(left, right) >= 0
-	}
-	panic("proof: a comparison of unknown operator")
+	return c.Op.Holds(value.Compare(evaluate(c.Left, binding), evaluate(c.Right, binding)))
 }
 
 // compute evaluates a computation under a binding; with a null it is null.

@@ -93,6 +93,8 @@ func (f *fixture) call(task func(*ingest.Turn)) {
 }
 
 // expectIdle waits until the loop does next to nothing for a while: a tick may come.
+// It sleeps, since that nothing happens is no event; a loaded machine only makes the
+// loop look less often.
 func (f *fixture) expectIdle() {
 	f.t.Helper()
 	const quiet = 200 * time.Millisecond
